@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# The libraries of single rooms, all private to the library.
+find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
+find_library(METIS_LIBRARY metis REQUIRED)
+target_include_directories(orthant SYSTEM PRIVATE ${METIS_INCLUDE_DIR})
+target_link_libraries(orthant PRIVATE ${METIS_LIBRARY})
+if(ORTHANT_KLU)
+  find_path(KLU_INCLUDE_DIR klu.h PATH_SUFFIXES suitesparse REQUIRED)
+  find_library(KLU_LIBRARY klu REQUIRED)
+  target_include_directories(orthant SYSTEM PRIVATE ${KLU_INCLUDE_DIR})
+  target_link_libraries(orthant PRIVATE ${KLU_LIBRARY})
+  target_compile_definitions(orthant PRIVATE ORTHANT_WITH_KLU=1)
+endif()
+if(ORTHANT_IO)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+  target_include_directories(orthant SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+  target_link_libraries(orthant PRIVATE ${HDF5_C_LIBRARIES})
+endif()

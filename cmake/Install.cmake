@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --install, then find_package(orthant CONFIG) gives orthant::orthant.
+include(CMakePackageConfigHelpers)
+install(TARGETS orthant EXPORT orthantTargets)
+install(DIRECTORY include/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/orthant)
+install(EXPORT orthantTargets NAMESPACE orthant:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/orthantConfig.cmake.in ${PROJECT_BINARY_DIR}/orthantConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/orthantConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/orthantConfig.cmake
+              ${PROJECT_BINARY_DIR}/orthantConfigVersion.cmake DESTINATION ${package_dir})

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// problem/residual.hpp: (problem, answer) => how wrong it is. The one judge of every solver.
+//
+//   ρ_c = |λ_c − Π_c(λ_c − τ_c w~_c)| / ( |λ_c| + τ_c (|D_c|(|v| + |v_free|) + |F_c||λ| + |b_c|) )
+//
+// block by block and free of units; τ_c = dim / trace(N_cc) is the block's effective mass. The same
+// for the balance a body at a time and for the joints. Everything is recomputed from v, γ and λ;
+// the solver's own w is not trusted. Maths: docs/notation.md, Residual.
+#pragma once
+
+#include <string>
+
+#include "orthant/problem/problem.hpp"
+
+namespace orthant {
+
+/// What the judge needs to know of a problem and not of an answer. Solvers use the same steps.
+struct ProblemScale {
+  VecX tau;     ///< step of each row: effective mass of its block, or of the entry (separable laws)
+  VecX v_free;  ///< H v_free = k
+};
+ProblemScale scale_of(const CanonicalProblem& problem);
+
+struct Residual {
+  double value = 0;        ///< the largest of the three below: decides `converged`
+  double complementarity = 0;
+  double balance = 0;
+  double bilateral = 0;
+  Index worst_block = -1;  ///< of complementarity
+  Index worst_body = -1;   ///< velocity block with the largest balance error
+  Index worst_joint = -1;  ///< row block of C
+  /// |r − Π(r − u~)| / max(|q|, |r|, |u|), unit step: the error Siconos reports.
+  double siconos = 0;
+  /// The same with step dim/trace(N_cc) a block, divided by |r|.
+  double siconos_scale_free = 0;
+};
+
+Residual judge(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& answer);
+Residual judge(const CanonicalProblem& problem, const Solution& answer);
+
+/// Only `value` and its parts, not the two Siconos errors (these need a solve with H): what a
+/// solver calls inside its loop. Does not allocate once `w` has the right size.
+Residual judge_quick(const CanonicalProblem& problem, const ProblemScale& scale,
+                     const Solution& answer, VecX& w, VecX& body);
+
+/// One line for a person: the part that fails and where.
+std::string describe(const Residual& residual, const CanonicalProblem& problem);
+
+}  // namespace orthant

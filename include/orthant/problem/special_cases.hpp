@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// problem/special_cases.hpp: well-known problems as canonical ones, and the reduced form.
+#pragma once
+
+#include <Eigen/SparseCore>
+#include <span>
+
+#include "orthant/problem/problem.hpp"
+
+namespace orthant {
+
+/// 0 <= z ⊥ M z + q >= 0: one Orthant block a row, everything in F.
+CanonicalProblem make_lcp(const SparseMatrix& M, const VecX& q);
+CanonicalProblem make_lcp(const MatX& M, const VecX& q);
+
+/// M z + q = w, z = (u, v): the first n rows are equations (Free blocks), the rest complementary.
+CanonicalProblem make_mlcp(const SparseMatrix& M, const VecX& q, Index n);
+
+/// Data of frictional contacts, `dim` numbers a contact in the order normal, tangents, torques.
+struct FrictionData {
+  int dim = 3;               ///< 2, 3, or 5 (rolling)
+  std::vector<double> mu;    ///< one a contact
+  std::vector<double> mu_r;  ///< one a contact when dim is 5, else empty
+  bool exact = true;         ///< Coulomb's law (De Saxcé); false: its convex relaxation
+};
+
+/// u = W r + q, friction law contact by contact.
+CanonicalProblem make_local_friction(const SparseMatrix& W, const VecX& q, const FrictionData& data);
+
+/// M v = H r + f, u = Hᵀ v + w, friction law contact by contact.
+CanonicalProblem make_global_friction(const SparseMatrix& M, const SparseMatrix& H, const VecX& f,
+                                      const VecX& w, const FrictionData& data);
+
+/// Eliminates the velocities: the local problem N, r with N = [C;D] H⁻¹ [C;D]ᵀ + F. Bilateral rows
+/// come first, as Free blocks. Loses a digit a decade of mass ratio (MATH §5): for solvers that
+/// need N.
+CanonicalProblem reduce(const CanonicalProblem& problem);
+
+/// The answer of `problem` from that of reduce(problem): splits γ and λ, v = H⁻¹(k + Cᵀγ + Dᵀλ).
+void expand(const CanonicalProblem& problem, const Solution& reduced, Solution& solution);
+
+}  // namespace orthant

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// math/velocity_matrix.cpp: the three forms of H.
+#include "orthant/math/velocity_matrix.hpp"
+
+#include <utility>
+
+namespace orthant {
+
+double* VelocityMatrix::add_block(Index n) {
+  offset_.push_back(offset_.back() + n);
+  const std::size_t size = static_cast<std::size_t>(n) * n;
+  values_.resize(values_.size() + size, 0.0);
+  value_begin_.push_back(static_cast<std::int64_t>(values_.size()));
+  return values_.data() + values_.size() - size;
+}
+
+void VelocityMatrix::clear() {
+  kind_ = Kind::BlockDiagonal;
+  offset_.resize(1);
+  value_begin_.resize(1);
+  values_.clear();
+  sparse_ = {};
+  operator_.reset();
+}
+
+VelocityMatrix VelocityMatrix::sparse(SparseMatrix H, std::vector<Index> offsets) {
+  VelocityMatrix m;
+  m.kind_ = Kind::Sparse;
+  m.sparse_ = std::move(H);
+  m.sparse_.makeCompressed();
+  m.offset_ = std::move(offsets);
+  return m;
+}
+
+VelocityMatrix VelocityMatrix::from_operator(std::shared_ptr<const VelocityOperator> H,
+                                             std::vector<Index> offsets) {
+  VelocityMatrix m;
+  m.kind_ = Kind::Operator;
+  m.operator_ = std::move(H);
+  m.offset_ = std::move(offsets);
+  return m;
+}
+
+bool VelocityMatrix::is_symmetric() const {
+  if (kind_ == Kind::Sparse) {
+    const SparseMatrix transposed = sparse_.transpose();
+    for (Index j = 0; j < sparse_.outerSize(); ++j) {
+      SparseMatrix::InnerIterator a(sparse_, j), b(transposed, j);
+      for (; a && b; ++a, ++b) {
+        if (a.index() != b.index() || a.value() != b.value()) return false;
+      }
+      if (a || b) return false;
+    }
+    return true;
+  }
+  if (kind_ == Kind::Operator) return true;
+  for (Index i = 0; i < block_count(); ++i) {
+    const Index n = block_size(i);
+    const double* a = block(i);
+    for (Index r = 0; r < n; ++r) {
+      for (Index c = 0; c < r; ++c) {
+        if (a[r * n + c] != a[c * n + r]) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void VelocityMatrix::multiply(const VecX& v, VecX& y) const {
+  switch (kind_) {
+    case Kind::Sparse: y.noalias() = sparse_ * v; return;
+    case Kind::Operator: operator_->multiply(v, y); return;
+    case Kind::BlockDiagonal: break;
+  }
+  y.resize(rows());
+  for (Index i = 0; i < block_count(); ++i) {
+    const Index n = block_size(i), at = block_begin(i);
+    const double* a = block(i);
+    for (Index r = 0; r < n; ++r) {
+      double s = 0;
+      for (Index c = 0; c < n; ++c) s += a[r * n + c] * v[at + c];
+      y[at + r] = s;
+    }
+  }
+}
+
+}  // namespace orthant
