@@ -4,6 +4,7 @@
 // (docs/notation.md, State). Series near zero angle keep values and dual derivatives exact there.
 #pragma once
 
+#include <Eigen/Geometry>
 #include <cmath>
 
 #include "orthant/math/dual.hpp"
