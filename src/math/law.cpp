@@ -12,14 +12,22 @@ namespace orthant {
 
 std::string_view name_of(LawKind kind) {
   switch (kind) {
-    case LawKind::Zero: return "Zero";
-    case LawKind::Free: return "Free";
-    case LawKind::Orthant: return "Orthant";
-    case LawKind::Box: return "Box";
-    case LawKind::Soc: return "Soc";
-    case LawKind::Coulomb: return "Coulomb";
-    case LawKind::RollingSoc: return "RollingSoc";
-    case LawKind::Rolling: return "Rolling";
+    case LawKind::Zero:
+      return "Zero";
+    case LawKind::Free:
+      return "Free";
+    case LawKind::Orthant:
+      return "Orthant";
+    case LawKind::Box:
+      return "Box";
+    case LawKind::Soc:
+      return "Soc";
+    case LawKind::Coulomb:
+      return "Coulomb";
+    case LawKind::RollingSoc:
+      return "RollingSoc";
+    case LawKind::Rolling:
+      return "Rolling";
   }
   return "unknown";
 }
@@ -38,7 +46,8 @@ void validate(const Law& law, std::string_view where) {
   }
   if (law.is_frictional()) {
     coefficient("friction mu", law.mu);
-    const bool allowed = law.has_rolling() ? law.dim == 3 || law.dim == 5 : law.dim == 2 || law.dim == 3;
+    const bool allowed =
+        law.has_rolling() ? law.dim == 3 || law.dim == 5 : law.dim == 2 || law.dim == 3;
     if (!allowed) {
       fail(std::string("dimension must be ") + (law.has_rolling() ? "3 or 5" : "2 or 3") +
            ", got " + std::to_string(law.dim));
@@ -64,10 +73,18 @@ void separable_derivative(const Law& law, const double* z, ProjectionDerivative&
   for (int i = 0; i < law.dim; ++i) {
     bool follows = false;
     switch (law.kind) {
-      case LawKind::Zero: follows = false; break;
-      case LawKind::Free: follows = true; break;
-      case LawKind::Orthant: follows = z[i] >= 0; break;
-      default: follows = z[i] >= law.lo && z[i] <= law.hi && law.lo < law.hi; break;
+      case LawKind::Zero:
+        follows = false;
+        break;
+      case LawKind::Free:
+        follows = true;
+        break;
+      case LawKind::Orthant:
+        follows = z[i] >= 0;
+        break;
+      default:
+        follows = z[i] >= law.lo && z[i] <= law.hi && law.lo < law.hi;
+        break;
     }
     d.P[i * law.dim + i] = follows ? 1.0 : 0.0;
     any = any || follows;

@@ -68,9 +68,14 @@ bool VelocityMatrix::is_symmetric() const {
 
 void VelocityMatrix::multiply(const VecX& v, VecX& y) const {
   switch (kind_) {
-    case Kind::Sparse: y.noalias() = sparse_ * v; return;
-    case Kind::Operator: operator_->multiply(v, y); return;
-    case Kind::BlockDiagonal: break;
+    case Kind::Sparse:
+      y.noalias() = sparse_ * v;
+      return;
+    case Kind::Operator:
+      operator_->multiply(v, y);
+      return;
+    case Kind::BlockDiagonal:
+      break;
   }
   y.resize(rows());
   for (Index i = 0; i < block_count(); ++i) {

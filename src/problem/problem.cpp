@@ -22,7 +22,8 @@ void CanonicalProblem::clear() {
 
 std::vector<Index> block_offsets(const CanonicalProblem& problem) {
   std::vector<Index> offset(problem.laws.size() + 1, 0);
-  for (std::size_t i = 0; i < problem.laws.size(); ++i) offset[i + 1] = offset[i] + problem.laws[i].dim;
+  for (std::size_t i = 0; i < problem.laws.size(); ++i)
+    offset[i + 1] = offset[i] + problem.laws[i].dim;
   return offset;
 }
 
@@ -75,7 +76,9 @@ void check_row_blocks(const BlockRows& rows, std::span<const Index> offsets, std
   }
 }
 
-std::span<const double> span_of(const VecX& x) { return {x.data(), static_cast<std::size_t>(x.size())}; }
+std::span<const double> span_of(const VecX& x) {
+  return {x.data(), static_cast<std::size_t>(x.size())};
+}
 
 }  // namespace
 
@@ -99,6 +102,13 @@ void validate(const CanonicalProblem& p, std::string_view where) {
   check_finite(p.D.all_values(), where, "D");
   check_finite(p.F.all_values(), where, "F");
   if (p.H.kind() == VelocityMatrix::Kind::BlockDiagonal && p.H.block_count() > 0) {
+    for (Index i = 0; i < p.H.block_count(); ++i) {
+      if (p.H.block_size(i) > kMaxVelocityBlock) {
+        throw Error(where, "H: velocity block " + std::to_string(i) + " has " +
+                               std::to_string(p.H.block_size(i)) + " rows, at most " +
+                               std::to_string(kMaxVelocityBlock) + " are allowed; use a sparse H");
+      }
+    }
     const double* begin = p.H.block(0);
     const Index last = p.H.block_count() - 1;
     const double* end = p.H.block(last) + p.H.block_size(last) * p.H.block_size(last);

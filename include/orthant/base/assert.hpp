@@ -9,7 +9,7 @@ namespace orthant::internal {
 #ifdef NDEBUG
 #define ORTHANT_ASSERT(condition) static_cast<void>(sizeof(!(condition)))
 #else
-#define ORTHANT_ASSERT(condition) \
+#define ORTHANT_ASSERT(condition)     \
   ((condition) ? static_cast<void>(0) \
                : ::orthant::internal::assertion_failed(#condition, __FILE__, __LINE__))
 #endif

@@ -22,7 +22,8 @@ inline constexpr std::size_t chunk_count(std::size_t count, std::size_t grain) {
   return (count + grain - 1) / grain;
 }
 
-/// Calls body(begin, end) for consecutive chunks of `grain` indices of [0, count), possibly at once.
+/// Calls body(begin, end) for consecutive chunks of `grain` indices of [0, count), possibly at
+/// once.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t grain, Body&& body) {
   using B = std::remove_reference_t<Body>;

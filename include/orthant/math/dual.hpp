@@ -12,7 +12,7 @@ namespace orthant {
 
 template <int N>
 struct Dual {
-  double v = 0;     // value
+  double v = 0;      // value
   double d[N] = {};  // derivative by each input
 
   Dual() = default;

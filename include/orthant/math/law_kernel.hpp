@@ -94,7 +94,8 @@ void project(const Law& law, const T* z, T* out) {
     case LawKind::Box:
       for (int i = 0; i < law.dim; ++i) out[i] = min_of(max_of(z[i], T(law.lo)), T(law.hi));
       return;
-    default: break;
+    default:
+      break;
   }
   const ConeGroups groups = groups_of(law);
   const int start[2] = {1, 1 + groups.size[0]};

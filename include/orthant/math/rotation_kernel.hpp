@@ -22,10 +22,9 @@ using Quat = QuatT<double>;
 
 template <class T>
 QuatT<T> multiply(const QuatT<T>& a, const QuatT<T>& b) {
-  return {a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
-          a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
-          a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
-          a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
+  return {
+      a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z, a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+      a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x, a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
 }
 
 template <class T>
@@ -97,8 +96,8 @@ Vec3T<T> log_rotation(const QuatT<T>& q) {
   return u * (T(2) * atan2(n, w) / n);
 }
 
-/// p boxplus theta: the orientation p turned by the world-frame rotation vector theta. Renormalised,
-/// so |p| = 1 holds to rounding over any number of steps.
+/// p boxplus theta: the orientation p turned by the world-frame rotation vector theta.
+/// Renormalised, so |p| = 1 holds to rounding over any number of steps.
 template <class T>
 QuatT<T> boxplus(const QuatT<T>& p, const Vec3T<T>& theta) {
   return normalized(multiply(exp_rotation(theta), p));
@@ -117,8 +116,9 @@ Mat3T<T> cross_matrix(const Vec3T<T>& a) {
   return A;
 }
 
-/// Left Jacobian of SO(3): (p boxplus (theta + d)) = (p boxplus theta) boxplus (J d) to first order.
-/// It maps a change of the rotation vector to the tangent (world-frame) change of the result.
+/// Left Jacobian of SO(3): (p boxplus (theta + d)) = (p boxplus theta) boxplus (J d) to first
+/// order. It maps a change of the rotation vector to the tangent (world-frame) change of the
+/// result.
 template <class T>
 Mat3T<T> left_jacobian(const Vec3T<T>& theta) {
   using std::cos;

@@ -15,6 +15,9 @@ namespace orthant {
 
 using SparseMatrix = Eigen::SparseMatrix<double, Eigen::ColMajor, Index>;
 
+/// Rows of one dense velocity block at most: a spatial body has 6.
+inline constexpr Index kMaxVelocityBlock = 12;
+
 /// H given by what it does. Both calls must be pure and thread-safe.
 class VelocityOperator {
  public:

@@ -22,7 +22,7 @@ struct ProblemScale {
 ProblemScale scale_of(const CanonicalProblem& problem);
 
 struct Residual {
-  double value = 0;        ///< the largest of the three below: decides `converged`
+  double value = 0;  ///< the largest of the three below: decides `converged`
   double complementarity = 0;
   double balance = 0;
   double bilateral = 0;
@@ -38,10 +38,15 @@ struct Residual {
 Residual judge(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& answer);
 Residual judge(const CanonicalProblem& problem, const Solution& answer);
 
+struct JudgeWorkspace {
+  VecX w;            ///< out: D v + F λ + b of the answer judged last
+  VecX error, size;  ///< of the balance, entry by entry
+};
+
 /// Only `value` and its parts, not the two Siconos errors (these need a solve with H): what a
-/// solver calls inside its loop. Does not allocate once `w` has the right size.
+/// solver calls inside its loop. Does not allocate once the workspace has grown.
 Residual judge_quick(const CanonicalProblem& problem, const ProblemScale& scale,
-                     const Solution& answer, VecX& w, VecX& body);
+                     const Solution& answer, JudgeWorkspace& work);
 
 /// One line for a person: the part that fails and where.
 std::string describe(const Residual& residual, const CanonicalProblem& problem);

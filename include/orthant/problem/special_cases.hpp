@@ -25,7 +25,8 @@ struct FrictionData {
 };
 
 /// u = W r + q, friction law contact by contact.
-CanonicalProblem make_local_friction(const SparseMatrix& W, const VecX& q, const FrictionData& data);
+CanonicalProblem make_local_friction(const SparseMatrix& W, const VecX& q,
+                                     const FrictionData& data);
 
 /// M v = H r + f, u = Hᵀ v + w, friction law contact by contact.
 CanonicalProblem make_global_friction(const SparseMatrix& M, const SparseMatrix& H, const VecX& f,

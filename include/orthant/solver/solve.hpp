@@ -29,16 +29,16 @@ std::string_view name_of(Outcome outcome);
 
 enum class Method : std::uint8_t {
   Automatic,
-  Enumeration,      ///< all bases, n <= 16: the oracle of the tests
-  Lemke,            ///< complementary pivoting, LCP and MLCP
-  GaussSeidel,      ///< projected block Gauss–Seidel with an exact one-contact solve
-  MinMapNewton,     ///< Newton on min(λ, w), line search
-  FischerNewton,    ///< Newton on Fischer–Burmeister, line search
-  InteriorPoint,    ///< Mehrotra predictor–corrector, cones and exact Coulomb
-  NonsmoothNewton,  ///< proximal nonsmooth Newton on the projection residual
-  ProjectedGradient,  ///< Barzilai–Borwein, matrix-free
+  Enumeration,          ///< all bases, n <= 16: the oracle of the tests
+  Lemke,                ///< complementary pivoting, LCP and MLCP
+  GaussSeidel,          ///< projected block Gauss–Seidel with an exact one-contact solve
+  MinMapNewton,         ///< Newton on min(λ, w), line search
+  FischerNewton,        ///< Newton on Fischer–Burmeister, line search
+  InteriorPoint,        ///< Mehrotra predictor–corrector, cones and exact Coulomb
+  NonsmoothNewton,      ///< proximal nonsmooth Newton on the projection residual
+  ProjectedGradient,    ///< Barzilai–Borwein, matrix-free
   AcceleratedGradient,  ///< Nesterov with restart, matrix-free
-  ActiveSetCg,      ///< active-set projected conjugate gradients, matrix-free
+  ActiveSetCg,          ///< active-set projected conjugate gradients, matrix-free
 };
 std::string_view name_of(Method method);
 
@@ -54,11 +54,11 @@ struct SolveTrace {
 
 struct SolveSettings {
   Method method = Method::Automatic;
-  double tolerance = 1e-8;       ///< of the judge's block-wise residual [-]
-  int max_iterations = 0;        ///< of each method; 0: the method's own default
-  double work_limit = 0;         ///< counted work in multiply-adds; 0: none
-  double time_limit = 0;         ///< wall clock [s], 0: none. Makes the result depend on the machine
-  bool use_warm_start = true;    ///< start from the incoming solution where its sizes agree
+  double tolerance = 1e-8;     ///< of the judge's block-wise residual [-]
+  int max_iterations = 0;      ///< of each method; 0: the method's own default
+  double work_limit = 0;       ///< counted work in multiply-adds; 0: none
+  double time_limit = 0;       ///< wall clock [s], 0: none. Makes the result depend on the machine
+  bool use_warm_start = true;  ///< start from the incoming solution where its sizes agree
   SolveTrace* trace = nullptr;
 };
 
@@ -76,8 +76,8 @@ struct [[nodiscard]] SolveReport {
   Method method = Method::Automatic;  ///< the one that gave the answer (of the hardest island)
   int iterations = 0;                 ///< added up over islands and attempts
   Index island_count = 0;
-  Residual residual;                  ///< by the judge, from the answer
-  std::vector<Attempt> attempts;      ///< what ran, in order
+  Residual residual;              ///< by the judge, from the answer
+  std::vector<Attempt> attempts;  ///< what ran, in order
 };
 
 /// Scratch of all methods; losing it loses nothing.
