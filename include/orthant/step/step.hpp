@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/step.hpp: (model, parameters, settings, state, warm) => next state, report, record.
+// A step is a function of its arguments: same arguments, same bits; the workspace carries no
+// memory. The only room that names all stages.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "orthant/collision/contact_set.hpp"
+#include "orthant/model/model.hpp"
+#include "orthant/problem/problem.hpp"
+#include "orthant/solver/solve.hpp"
+
+namespace orthant {
+
+enum class FrictionModel : std::uint8_t { Coulomb, Cone, Pyramid };
+enum class Stabilisation : std::uint8_t { Projection, Baumgarte, None };
+enum class Integrator : std::uint8_t {
+  Euler,   ///< q⁺ = q ⊞ h v⁺; second order (h(v + v⁺)/2) for bodies that nothing touches
+  Rattle,  ///< position and velocity constraints of joints met at both ends, internal sub-steps
+};
+
+struct StepSettings {
+  double h = 0.01;                                  ///< step [s]
+  FrictionModel friction = FrictionModel::Coulomb;
+  int pyramid_directions = 4;                       ///< spatial pyramid only
+  Stabilisation stabilisation = Stabilisation::Projection;
+  double projection_tolerance = 1e-9;               ///< of the body size [-]
+  double baumgarte = 0.2;                           ///< β, Baumgarte only [-]
+  double contact_margin = 0.1;                      ///< of the smaller body [-]
+  Integrator integrator = Integrator::Euler;
+  double substep = 1e-3;                            ///< longest internal sub-step of Rattle [s]
+  bool impact_events = false;                       ///< locate impacts within the step
+  int max_events = 64;                              ///< a step; the report says when reached
+  double restitution_threshold = 0;                 ///< speed below which ε = 0 [m/s]; 0: 2 g h
+  int max_halvings = 0;                             ///< step halving, 0: off
+  SolveSettings solver = {.tolerance = 1e-10};
+};
+
+/// What a solve inside a step was for.
+enum class SolveKind : std::uint8_t { Impact, Step, Recursion, Projection, Newton };
+
+/// One solve of a step, enough to rebuild its problem: problems are recomputed, not stored.
+struct SolveRecord {
+  SolveKind kind = SolveKind::Step;
+  double duration = 0;      ///< time covered [s]: h, or the part before or after an impact
+  VecX q, v;                ///< configuration and velocity the problem was assembled at
+  double t = 0;
+  ContactSet contacts;      ///< keys and features, in row order
+  Solution solution;
+  Residual residual;
+};
+
+/// A step as an ordered list of solves; one reverse walk serves events, ReLCP, projection, Newton.
+struct StepRecord {
+  State before, after;
+  std::vector<SolveRecord> solves;
+};
+
+struct [[nodiscard]] StepReport {
+  Outcome outcome = Outcome::NotFinite;  ///< of the worst solve
+  Method method = Method::Automatic;
+  int solves = 0, iterations = 0, events = 0;
+  bool events_exhausted = false;
+  Index contacts = 0;
+  double residual = 0;          ///< the judge's, worst solve
+  double deepest = 0;           ///< deepest penetration after the step [m], >= 0
+  double joint_error = 0;       ///< largest position error of a joint after the step [m, rad]
+  double kinetic = 0, potential = 0;  ///< energy after the step [J]
+  double seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0, seconds_projection = 0;
+};
+
+class StepWorkspace {
+ public:
+  StepWorkspace();
+  ~StepWorkspace();
+  StepWorkspace(StepWorkspace&&) noexcept;
+  StepWorkspace& operator=(StepWorkspace&&) noexcept;
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Advances `state` by settings.h. `u`: controls of the actuators (empty: zero). On failure the
+/// state is the best found and the report says so; NaN never leaves a step. `record`, where given,
+/// is overwritten with all that the gradient needs.
+StepReport step(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
+                StepRecord* record = nullptr);
+
+}  // namespace orthant
