@@ -2,6 +2,18 @@
 # cmake --install, then find_package(orthant CONFIG) gives orthant::orthant.
 include(CMakePackageConfigHelpers)
 install(TARGETS orthant EXPORT orthantTargets)
+if(ORTHANT_APPS)
+  get_property(commands DIRECTORY apps PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(command IN LISTS commands)
+    get_target_property(type ${command} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      # A command finds its library next to itself, wherever the tree is moved.
+      set_target_properties(${command} PROPERTIES
+                            INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+      install(TARGETS ${command})
+    endif()
+  endforeach()
+endif()
 install(DIRECTORY include/orthant DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/orthant)
 install(EXPORT orthantTargets NAMESPACE orthant:: DESTINATION ${package_dir})

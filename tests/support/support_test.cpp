@@ -67,20 +67,24 @@ TEST(NoAlloc, FailsOnEigenWhichCallsMalloc) {
 TEST(NoAlloc, SeesOtherThreads) {
   // Starting a thread allocates as well, so it starts before the guard and works inside it.
   std::atomic<int> stage{0};
-  std::thread worker([&stage] {
-    stage.wait(0);
+  const auto enter = [&stage](int next) {
+    stage = next;
+    stage.notify_all();
+  };
+  std::thread worker([&] {
+    enter(1);
+    stage.wait(1);
     void* memory = std::malloc(64);
     keep(memory);
     std::free(memory);
-    stage = 2;
-    stage.notify_one();
+    enter(3);
   });
+  stage.wait(0);
   EXPECT_NONFATAL_FAILURE(
       {
         const NoAlloc guard;
-        stage = 1;
-        stage.notify_one();
-        stage.wait(1);
+        enter(2);
+        stage.wait(2);
       },
       "1 allocations of 64 bytes");
   worker.join();

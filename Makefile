@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Names for the things one does often; the work is done by CMake presets and tools/.
+# make test on a bare Debian 12 installs what is missing, builds and tests; so does make demo.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 20
+LONG_FUZZ_SECONDS ?= 600
+PRESETS := release debug asan tsan fuzz lint
+say = @printf '\n== %s\n'
+
+.PHONY: help setup build test test-all bench bench-siconos demo format lint docs clean
+.PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
+
+help:  ## this list
+	@echo "Orthant: hard contact, exact gradients. Targets:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup:  ## install missing Debian packages (root or sudo)
+	@tools/setup test
+
+# Only where it never ran: afterwards Ninja calls CMake again by itself when needed.
+$(addprefix configure-,$(PRESETS)): configure-%: setup
+	@if [ ! -f build/$*/build.ninja ]; then printf '\n== configuring build/$*\n'; cmake --preset $* >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; rm -f build/$*/build.ninja; exit 1; }; fi
+
+$(addprefix build-,release debug asan tsan): build-%: configure-%
+	$(say) 'building build/$*'
+	@cmake --build build/$* --parallel $(JOBS)
+
+build: build-release  ## optimised library, command, tests: build/release/bin/orthant
+
+# The libFuzzer programs need clang and a tree of their own.
+build-fuzz: configure-fuzz
+	$(say) 'building the fuzz targets in build/fuzz'
+	@cmake --build build/fuzz --parallel $(JOBS) --target fuzz_targets
+
+test: build-release build-fuzz  ## set up, build, run all tests but the long ones
+	$(say) 'testing'
+	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset release --parallel $(JOBS)
+
+test-asan test-tsan test-debug: test-%: build-%
+	$(say) 'testing build/$*'
+	@ctest --preset $* --parallel $(JOBS)
+
+test-all: build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
+	$(say) 'testing, long ones included'
+	@ORTHANT_FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) ctest --preset release-long --parallel $(JOBS)
+
+bench: configure-release  ## run the benchmarks, JSON in build/bench
+	$(say) 'building and running the benchmarks'
+	@cmake -S . -B build/release -DORTHANT_BENCH=ON >build/configure-bench.log
+	@cmake --build build/release --parallel $(JOBS)
+	@tools/run_bench.sh build/release/bin build/bench
+
+bench-siconos:  ## the same problems by Siconos, for comparison
+	@tools/setup test siconos
+	$(say) 'building and running the comparison with Siconos'
+	@cmake -S bench/peers/siconos -B build/siconos -G Ninja >build/configure-siconos.log
+	@cmake --build build/siconos
+	@build/siconos/peer_siconos tests/data/fclib/*
+
+demo: build-release  ## solve a real contact problem and draw how it converges: build/demo
+	@tools/setup demo
+	$(say) 'running the demo'
+	@.venv/bin/python tools/demo.py build/release/bin/orthant build/demo
+
+format:  ## lay out all sources with clang-format
+	@tools/setup lint
+	@git ls-files '*.cpp' '*.hpp' | xargs clang-format-19 -i
+
+lint: configure-lint  ## layout, architecture, headers, clang-tidy
+	@tools/setup test lint
+	@tools/lint.sh build/lint $(JOBS)
+
+docs:  ## Doxygen and Sphinx, warnings are errors: build/docs/html/index.html
+	@tools/setup docs
+	@tools/build_docs.sh
+
+clean:  ## remove build/ (keeps .venv)
+	rm -rf build

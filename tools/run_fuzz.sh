@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# run_fuzz.sh NAME: runs build/fuzz/bin/NAME for ORTHANT_FUZZ_SECONDS (20) on a copy of its seeds.
+# Exit code 77, which ctest reads as skipped, where the program was not built (no clang).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=$1
+program=build/fuzz/bin/$name
+if [ ! -x "$program" ]; then
+  echo "$program does not exist: make build-fuzz"
+  exit 77
+fi
+what=${name#fuzz_}
+corpus=build/fuzz/corpus/$name
+mkdir -p "$corpus"
+if [ -d "tests/fuzz/seeds/$what" ]; then cp -n "tests/fuzz/seeds/$what"/* "$corpus"/; fi
+arguments=(-max_total_time="${ORTHANT_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048
+           -print_final_stats=1 -verbosity=0 "-artifact_prefix=build/fuzz/")
+if [ -f "tests/fuzz/$what.dict" ]; then arguments+=("-dict=tests/fuzz/$what.dict"); fi
+exec "$program" "${arguments[@]}" "$corpus"
