@@ -14,24 +14,47 @@
 
 namespace orthant {
 
-/// Names and places of the parameters of a Model, fixed when it is built.
+/// One number of an object: "radius" in "shape/ball.radius".
+struct ParameterField {
+  std::string name;
+  std::string unit;
+};
+
+/// Names and places of the parameters of a Model, fixed when it is built. Names are kept object by
+/// object and shared between objects of one kind: a million spheres do not store "inertia.xx" each.
 class ParameterTable {
  public:
-  /// Appends a parameter and returns its place. Names are unique; throws Error otherwise.
-  Index add(std::string name, double value, std::string unit);
+  using Fields = std::shared_ptr<const std::vector<ParameterField>>;
 
-  Index size() const { return static_cast<Index>(names_.size()); }
-  const std::string& name(Index i) const { return names_[i]; }
-  const std::string& unit(Index i) const { return units_[i]; }
+  /// Appends the numbers of an object ("body/ball") and returns the place of the first. An object
+  /// may be added to several times; its full names "object.field" are checked by seal().
+  Index add(std::string object, Fields fields, const double* values);
+  /// Appends one number.
+  Index add(std::string object, std::string field, double value, std::string unit);
+  /// Call once when all is added: sorts for find(). Throws Error on a name given twice.
+  void seal();
+
+  Index size() const { return static_cast<Index>(initial_.size()); }
+  std::string name(Index i) const;
+  const std::string& unit(Index i) const;
   double initial(Index i) const { return initial_[i]; }
+  const std::vector<double>& initial_values() const { return initial_; }
   /// Place of a name; throws Error with the nearest spelling when there is none.
   Index find(std::string_view name) const;
   bool contains(std::string_view name) const;
 
  private:
-  std::vector<std::string> names_, units_;
+  struct Group {
+    std::string object;
+    Fields fields;
+    Index begin;
+  };
+  Index lookup(std::string_view name) const;
+  const Group& group_of(Index i) const;
+
+  std::vector<Group> groups_;  // ascending in begin
+  std::vector<Index> sorted_;  // groups by (object, begin)
   std::vector<double> initial_;
-  std::vector<Index> sorted_;  // places by name, for find()
 };
 
 struct Parameters {

@@ -18,18 +18,18 @@ namespace orthant {
 struct State {
   VecX q;
   VecX v;
-  double t = 0;                                ///< [s]
-  VecX evolving;                               ///< parameters that grow with time (a cell's length)
+  double t = 0;   ///< [s]
+  VecX evolving;  ///< parameters that grow with time (a cell's length)
   std::int64_t step = 0;
-  std::array<std::uint64_t, 2> rng = {0, 0};   ///< key and counter of the random generator
+  std::array<std::uint64_t, 2> rng = {0, 0};  ///< key and counter of the random generator
 };
 
 /// Names a contact for ever: who touches whom, with which shape and feature, across which periodic
 /// image. Contacts are sorted by it, which fixes the order for any number of threads.
 struct ContactKey {
-  BodyUid body_a = 0, body_b = 0;           ///< body_a < body_b
-  std::uint16_t shape_a = 0, shape_b = 0;   ///< ordinal of the shape on its body
-  std::uint32_t feature = 0;                ///< feature pair or ordinal within the pair
+  BodyUid body_a = 0, body_b = 0;          ///< body_a < body_b
+  std::uint16_t shape_a = 0, shape_b = 0;  ///< ordinal of the shape on its body
+  std::uint32_t feature = 0;               ///< feature pair or ordinal within the pair
   std::array<std::int8_t, 3> image = {0, 0, 0};
 
   auto operator<=>(const ContactKey&) const = default;

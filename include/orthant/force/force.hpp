@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// force/force.hpp: (model, parameters, q, v, u, t) => M, f, H, k, energies.
+//   inertial     H = M - h^2 f_q - h f_v     k = M v* + h f - h f_v v
+//   overdamped   H = h Mob^-1 - h^2 f_q      k = h f
+// f_q and f_v of springs and dampers are their symmetric negative parts, so H is symmetric positive
+// definite; sparse only where a spring or damper couples two dynamic bodies. v* is v with the
+// angular velocity a free body has after h (force/free_rotation_kernel.hpp): gyroscopic terms never
+// enter H and still keep energy and angular momentum.
+// All vectors here have the velocities of the dynamic bodies only: the head of State::v.
+#pragma once
+
+#include "orthant/math/velocity_matrix.hpp"
+#include "orthant/model/model.hpp"
+
+namespace orthant {
+
+/// What the forces make of one state. Scratch and result: reused without allocation.
+struct Dynamics {
+  VecX force;  ///< f at (q, v, t + h/2), springs and dampers in, gyroscopic terms out [N, N m]
+  VecX coast_velocity;   ///< v*: after h without any force [m/s, rad/s]
+  VecX coast_delta;      ///< the tangent travelled in h without any force: (h v, turn) [m, rad]
+  bool coupled = false;  ///< H is sparse
+};
+
+/// Fills H and k of one step of length h. `v` is State::v; `u` the controls, empty: zero. Forces
+/// that depend on time are taken at t + h/2, which makes their impulse right to second order.
+void assemble_dynamics(const Model& model, const Parameters& parameters, const VecX& q,
+                       const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
+                       VelocityMatrix& H, VecX& k);
+
+/// The tangent of a body that nothing touched: delta = coast_delta + h/2 (v+ - coast_velocity),
+/// second order, exact for a projectile and for free rotation. (First order: h v+.)
+void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta);
+
+/// M(q), block-diagonal, world axes; overdamped: Mob^-1.
+void assemble_mass(const Model& model, const Parameters& parameters, const VecX& q,
+                   VelocityMatrix& M);
+
+/// f(q, v, u, t), everything but gyroscopic terms.
+void applied_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   double t, const VecX& u, VecX& f);
+
+/// Adds -omega x (I omega) to the torques in f, for integrators that want it explicit.
+void add_gyroscopic(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                    VecX& f);
+
+double kinetic_energy(const Model& model, const Parameters& parameters, const VecX& q,
+                      const VecX& v);  ///< of the dynamic bodies [J]
+/// Gravity (zero at the origin), springs, joint springs, callbacks [J].
+double potential_energy(const Model& model, const Parameters& parameters, const VecX& q, double t);
+
+}  // namespace orthant
