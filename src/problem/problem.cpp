@@ -90,6 +90,13 @@ void validate(const CanonicalProblem& p, std::string_view where) {
   check_size(static_cast<Index>(p.k.size()), p.velocity_count(), where, "k");
   check_size(static_cast<Index>(p.e.size()), p.C.rows(), where, "e");
   check_size(static_cast<Index>(p.b.size()), offset.back(), where, "b");
+  for (Index i = 0; i < p.C.row_block_count(); ++i) {
+    if (p.C.dim(i) < 1 || p.C.dim(i) > kMaxLawDim) {
+      throw Error(where, "C: row block " + std::to_string(i) + " has " +
+                             std::to_string(p.C.dim(i)) + " rows, 1.." +
+                             std::to_string(kMaxLawDim) + " are allowed");
+    }
+  }
   check_row_blocks(p.D, offset, where, "D");
   check_row_blocks(p.F, offset, where, "F");
   check_columns(p.C, p.H.offsets(), where, "C");

@@ -24,7 +24,8 @@ enum class LawKind : std::uint8_t {
   Rolling,     ///< exact friction and rolling: shift mu |w_T| + mu_r |w_R|
 };
 
-inline constexpr int kMaxLawDim = 5;
+/// Rows of a block at most: a weld has 6, a rolling contact 5.
+inline constexpr int kMaxLawDim = 6;
 
 /// Law of one block. Entry order: normal, tangents, rolling torques.
 struct Law {

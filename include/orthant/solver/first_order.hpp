@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/first_order.hpp: projected-gradient methods, matrix-free, for up to millions of rows.
+//
+//   min ½ λᵀNλ + rᵀλ over K,   Nλ = [C;D] H⁻¹ [C;D]ᵀ λ + Fλ never formed
+//
+// Exact friction laws by a fixed point on De Saxcé's shift, updated as the inner problem settles.
+// All loops run through parallel_for with fixed chunks: the same bits for any number of threads.
+#pragma once
+
+#include <memory>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+struct FirstOrderSettings {
+  int max_iterations = 20000;
+  int judge_every = 50;  ///< iterations between two looks by the judge
+  int shift_every = 10;  ///< iterations between two looks at De Saxcé's shift
+  int history = 10;      ///< of the nonmonotone line search, projected gradient only
+};
+
+class FirstOrderWorkspace {
+ public:
+  FirstOrderWorkspace();
+  ~FirstOrderWorkspace();
+  FirstOrderWorkspace(FirstOrderWorkspace&&) noexcept;
+  FirstOrderWorkspace& operator=(FirstOrderWorkspace&&) noexcept;
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `method`: ProjectedGradient (Barzilai–Borwein), AcceleratedGradient (Nesterov with restart) or
+/// ActiveSetCg (separable laws only). F must be symmetric.
+MethodResult solve_first_order(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+                               const FirstOrderSettings& settings, const MethodLimits& limits,
+                               FirstOrderWorkspace& work, Solution& x);
+
+}  // namespace orthant

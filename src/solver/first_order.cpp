@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/first_order.cpp: projected gradient (Barzilai–Borwein), accelerated gradient, active-set
+// CG. In scaled variables λ = S λ̂ with S² the effective mass of a row, so that N̂ has a unit
+// diagonal and the cones keep their shape. One product with N̂ an iteration; gradients are updated
+// along the step and recomputed whenever the judge looks.
+#include "orthant/solver/first_order.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/parallel.hpp"
+#include "orthant/math/law_kernel.hpp"
+#include "solver/delassus_operator.hpp"
+
+namespace orthant {
+
+struct FirstOrderWorkspace::Impl {
+  DelassusOperator N;
+  std::vector<Law> laws;      // bilateral rows first, as Free
+  std::vector<Index> offset;  // of those
+  VecX x, g, r, d, Nd, y, x_old, trial, Nx, Ny;
+  VecX shift;  // De Saxcé's term of each row (normal rows only), scaled
+  std::vector<double> partial;
+  std::vector<double> history;
+  JudgeWorkspace judge;
+  Solution candidate;
+};
+
+FirstOrderWorkspace::FirstOrderWorkspace() : impl_(std::make_unique<Impl>()) {}
+FirstOrderWorkspace::~FirstOrderWorkspace() = default;
+FirstOrderWorkspace::FirstOrderWorkspace(FirstOrderWorkspace&&) noexcept = default;
+FirstOrderWorkspace& FirstOrderWorkspace::operator=(FirstOrderWorkspace&&) noexcept = default;
+
+namespace {
+
+constexpr std::size_t kGrain = 2048;
+
+/// The parts every method shares: products, projections, inner products, the judge.
+class FirstOrder {
+ public:
+  FirstOrder(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+             const FirstOrderSettings& settings, const MethodLimits& limits,
+             FirstOrderWorkspace::Impl& work, Solution& best)
+      : method_(method),
+        p_(p),
+        scale_(scale),
+        settings_(settings),
+        limits_(limits),
+        w_(work),
+        best_(best) {}
+
+  MethodResult run() {
+    if (!start()) return result_;
+    switch (method_) {
+      case Method::ProjectedGradient:
+        projected_gradient();
+        break;
+      case Method::AcceleratedGradient:
+        accelerated_gradient();
+        break;
+      default:
+        active_set_cg();
+        break;
+    }
+    if (result_.outcome == Outcome::NotFinite && w_.x.allFinite()) look();
+    if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual)) {
+      result_.outcome =
+          result_.iterations >= max_iterations_ ? Outcome::IterationLimit : Outcome::Stalled;
+    }
+    return result_;
+  }
+
+ private:
+  bool start() {
+    if (!w_.N.build(p_, scale_)) return false;
+    max_iterations_ = limits_.iterations_or(settings_.max_iterations);
+    w_.laws.clear();
+    for (Index i = 0; i < p_.C.row_block_count(); ++i) w_.laws.push_back(Law::free(p_.C.dim(i)));
+    w_.laws.insert(w_.laws.end(), p_.laws.begin(), p_.laws.end());
+    w_.offset.assign(1, 0);
+    for (Law& law : w_.laws) {
+      if (law.kind == LawKind::Box) {  // bounds are impulses: scaled with their row
+        const double s = w_.N.row_scale()[w_.offset.back()];
+        law.lo /= s;
+        law.hi /= s;
+      }
+      w_.offset.push_back(w_.offset.back() + law.dim);
+    }
+    const Index n = w_.N.rows();
+    w_.x.resize(n);
+    w_.x.head(w_.N.bilateral_rows()) = best_.gamma;
+    w_.x.tail(p_.row_count()) = best_.lambda;
+    w_.x = w_.x.cwiseQuotient(w_.N.row_scale());
+    project_blocks(w_.x, w_.x);
+    w_.shift = VecX::Zero(n);
+    has_exact_ =
+        std::any_of(p_.laws.begin(), p_.laws.end(), [](const Law& l) { return l.is_exact(); });
+    multiply(w_.x, w_.g);
+    w_.r = w_.N.constant();
+    w_.g += w_.r;
+    next_shift();
+    take_shift();
+    // A warm start that is worse than nothing is dropped: |Π-step| compared with that of zero.
+    if (w_.x.squaredNorm() > 0) {
+      const double warm = projected_step(w_.x, w_.g);
+      w_.trial = VecX::Zero(n);
+      if (projected_step(w_.trial, w_.N.constant()) < warm) {
+        w_.x.setZero();
+        w_.shift.setZero();
+        w_.r = w_.N.constant();
+        w_.g = w_.r;
+        w_.N.multiply(w_.x, w_.trial);
+      }
+    }
+    return !look();
+  }
+
+  // --- vector work, chunk by chunk so that sums do not depend on the number of threads ---
+  template <class Term>
+  double sum(Index n, Term&& term) {
+    const auto count = static_cast<std::size_t>(n);
+    w_.partial.assign(chunk_count(count, kGrain), 0.0);
+    parallel_for_chunks(count, kGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+      double s = 0;
+      for (std::size_t i = begin; i < end; ++i) s += term(static_cast<Index>(i));
+      w_.partial[chunk] = s;
+    });
+    double total = 0;
+    for (const double s : w_.partial) total += s;
+    return total;
+  }
+  double dot(const VecX& a, const VecX& b) {
+    return sum(static_cast<Index>(a.size()), [&](Index i) { return a[i] * b[i]; });
+  }
+
+  void multiply(const VecX& x, VecX& y) {
+    w_.N.multiply(x, y);
+    result_.work += w_.N.work();
+  }
+
+  void project_blocks(const VecX& in, VecX& out) {
+    parallel_for(w_.laws.size(), kGrain / 4, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        project(w_.laws[i], in.data() + w_.offset[i], out.data() + w_.offset[i]);
+      }
+    });
+  }
+
+  /// |x − Π(x − g)|: zero exactly at a solution of the (shifted) convex problem.
+  double projected_step(const VecX& x, const VecX& g) {
+    w_.y = x - g;
+    project_blocks(w_.y, w_.y);
+    return std::sqrt(sum(static_cast<Index>(x.size()), [&](Index i) {
+      const double e = x[i] - w_.y[i];
+      return e * e;
+    }));
+  }
+
+  /// μ|ŵ_t| of the current answer into w_.y, its distance from the shift in use. One scale a block,
+  /// so ŵ_t and the shift scale alike; only tangents are read, which carry no shift.
+  double next_shift() {
+    w_.y = VecX::Zero(w_.shift.size());
+    for (std::size_t i = 0; i < w_.laws.size(); ++i) {
+      if (w_.laws[i].is_exact())
+        w_.y[w_.offset[i]] = shift_of(w_.laws[i], w_.g.data() + w_.offset[i]);
+    }
+    return (w_.y - w_.shift).norm();
+  }
+  void take_shift() {
+    w_.g += w_.y - w_.shift;
+    w_.shift = w_.y;
+    w_.r = w_.N.constant() + w_.shift;
+  }
+
+  /// Every few iterations: exact gradient, the judge, the shift of exact laws. True when done.
+  bool look() {
+    multiply(w_.x, w_.g);
+    w_.g += w_.r;
+    Solution& s = w_.candidate;
+    const Index nb = w_.N.bilateral_rows();
+    s.v = scale_.v_free + w_.N.motion();
+    s.gamma = w_.x.head(nb).cwiseProduct(w_.N.row_scale().head(nb));
+    s.lambda = w_.x.tail(p_.row_count()).cwiseProduct(w_.N.row_scale().tail(p_.row_count()));
+    const double residual = judge_quick(p_, scale_, s, w_.judge).value;
+    limits_.record(method_, result_.iterations, residual);
+    if (residual < result_.residual || best_.w.size() == 0) {
+      result_.residual = residual;
+      s.w = w_.judge.w;
+      best_ = s;
+    }
+    if (result_.residual <= limits_.tolerance) {
+      result_.outcome = Outcome::Converged;
+      return true;
+    }
+    if (limits_.exhausted(result_.work)) {
+      result_.outcome = Outcome::WorkLimit;
+      return true;
+    }
+    follow_shift();
+    return false;
+  }
+
+  /// Exact laws: moves the shift when it is due; the method then restarts.
+  void follow_shift() {
+    if (has_exact_) {
+      // The shift moves only once the convex problem around it is solved better than the shift is
+      // known; moving it too early makes the pair wander.
+      const double inner = projected_step(w_.x, w_.g);
+      if (inner <= 0.3 * next_shift()) {
+        take_shift();
+        restart_ = true;
+      }
+    }
+  }
+
+  bool time_to_look() const { return result_.iterations % settings_.judge_every == 0; }
+  bool time_to_shift() const {
+    return has_exact_ && result_.iterations % settings_.shift_every == 0;
+  }
+
+  void projected_gradient() {
+    // Spectral projected gradient with the nonmonotone rule of Grippo, Lampariello and Lucidi; the
+    // line search is exact, the function being quadratic.
+    double alpha = 1;
+    w_.history.clear();
+    while (result_.iterations < max_iterations_) {
+      ++result_.iterations;
+      w_.trial = w_.x - alpha * w_.g;
+      project_blocks(w_.trial, w_.trial);
+      w_.d = w_.trial - w_.x;
+      multiply(w_.d, w_.Nd);
+      const double gd = dot(w_.g, w_.d), dNd = dot(w_.d, w_.Nd), dd = dot(w_.d, w_.d);
+      if (!std::isfinite(dNd)) return;
+      if (dd == 0) {
+        if (look()) return;
+        if (!restart_) return;
+      }
+      const double f = 0.5 * (dot(w_.x, w_.g) + dot(w_.x, w_.r));
+      w_.history.push_back(f);
+      if (static_cast<int>(w_.history.size()) > settings_.history)
+        w_.history.erase(w_.history.begin());
+      const double reference = *std::max_element(w_.history.begin(), w_.history.end());
+      double t = 1;
+      if (f + gd + 0.5 * dNd > reference + 1e-4 * gd && dNd > 0)
+        t = std::clamp(-gd / dNd, 0.0, 1.0);
+      w_.x += t * w_.d;
+      w_.g += t * w_.Nd;
+      // Long and short step in turn: the mixture is what makes the method fast on stiff problems.
+      const double NdNd = result_.iterations % 2 == 0 ? dot(w_.Nd, w_.Nd) : 0;
+      if (dNd > 0) alpha = NdNd > 0 ? dNd / NdNd : dd / dNd;
+      alpha = std::clamp(alpha, 1e-10, 1e10);
+      if (time_to_look()) {
+        if (look()) return;
+      } else if (time_to_shift()) {
+        follow_shift();
+      }
+      if (restart_) w_.history.clear(), restart_ = false;
+    }
+  }
+
+  /// Largest eigenvalue of N̂ by power iterations from a fixed start, a little enlarged.
+  double largest_eigenvalue() {
+    const Index n = w_.N.rows();
+    w_.d.resize(n);
+    for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
+    double eigenvalue = 1;
+    for (int k = 0; k < 25; ++k) {
+      const double length = std::sqrt(dot(w_.d, w_.d));
+      if (!(length > 0)) break;
+      w_.d /= length;
+      multiply(w_.d, w_.Nd);
+      const double next = dot(w_.d, w_.Nd);
+      const bool settled = std::abs(next - eigenvalue) < 0.01 * next;
+      eigenvalue = next;
+      w_.d = w_.Nd;
+      if (settled) break;
+    }
+    return 1.05 * std::max(eigenvalue, 1e-12);
+  }
+
+  void accelerated_gradient() {
+    // Products are linear: N y follows from N x and the last N x, so one product an iteration.
+    double L = largest_eigenvalue();
+    double theta = 1;
+    VecX &y = w_.trial, &next = w_.d, &Ny = w_.Ny, &Nx = w_.Nx, &Nnext = w_.Nd;
+    multiply(w_.x, Nx);
+    y = w_.x;
+    Ny = Nx;
+    while (result_.iterations < max_iterations_) {
+      ++result_.iterations;
+      w_.g = Ny + w_.r;
+      next = y - w_.g / L;
+      project_blocks(next, next);
+      multiply(next, Nnext);
+      const Index n = w_.N.rows();
+      const double curvature =
+          sum(n, [&](Index i) { return (next[i] - y[i]) * (Nnext[i] - Ny[i]); });
+      const double length = sum(n, [&](Index i) { return (next[i] - y[i]) * (next[i] - y[i]); });
+      if (!std::isfinite(curvature)) return;
+      if (curvature > L * length * (1 + 1e-9)) {  // the power iteration is only a lower bound
+        L *= 1.5;
+        continue;
+      }
+      const double uphill = sum(n, [&](Index i) { return w_.g[i] * (next[i] - w_.x[i]); });
+      const double square = theta * theta;
+      theta = 0.5 * (std::sqrt(square * square + 4 * square) - square);
+      double beta = std::sqrt(square) * (1 - std::sqrt(square)) / (square + theta);
+      if (uphill > 0) theta = 1, beta = 0;
+      y = next + beta * (next - w_.x);
+      Ny = Nnext + beta * (Nnext - Nx);
+      w_.x = next;
+      Nx = Nnext;
+      if (time_to_look()) {
+        if (look()) return;
+        Nx = w_.g - w_.r;
+      } else if (time_to_shift()) {
+        w_.g = Nx + w_.r;
+        follow_shift();
+      }
+      if (restart_) theta = 1, y = w_.x, Ny = Nx, restart_ = false;
+    }
+  }
+
+  // --- active-set CG (MPRGP of Dostál): conjugate gradients on the rows inside their bounds ---
+  struct Split {
+    double free2 = 0, chopped2 = 0, reduced = 0;
+  };
+
+  static void bounds(const Law& law, double& lo, double& hi) {
+    lo = law.kind == LawKind::Box ? law.lo : law.kind == LawKind::Free ? -HUGE_VAL : 0.0;
+    hi = law.kind == LawKind::Box ? law.hi : law.kind == LawKind::Zero ? 0.0 : HUGE_VAL;
+  }
+
+  /// phi (free gradient) into y, beta (chopped gradient) into d; `step` as in the reduced gradient.
+  Split split_gradient(double step) {
+    Split s;
+    w_.y.resize(w_.x.size());
+    w_.d.resize(w_.x.size());
+    for (std::size_t b = 0; b < w_.laws.size(); ++b) {
+      double lo, hi;
+      bounds(w_.laws[b], lo, hi);
+      for (Index i = w_.offset[b]; i < w_.offset[b + 1]; ++i) {
+        const double x = w_.x[i], g = w_.g[i];
+        const bool at_lo = x <= lo, at_hi = x >= hi;
+        const double phi = at_lo || at_hi ? 0.0 : g;
+        const double beta = at_lo && at_hi ? 0.0
+                            : at_lo        ? std::min(g, 0.0)
+                            : at_hi        ? std::max(g, 0.0)
+                                           : 0.0;
+        w_.y[i] = phi;
+        w_.d[i] = beta;
+        s.free2 += phi * phi;
+        s.chopped2 += beta * beta;
+        const double room = phi > 0 ? (x - lo) / step : (hi - x) / step;
+        s.reduced += phi * (phi > 0 ? std::min(phi, room) : -std::min(-phi, room));
+      }
+    }
+    return s;
+  }
+
+  double longest_feasible_step(const VecX& direction) const {  // x − a p stays within its bounds
+    double longest = HUGE_VAL;
+    for (std::size_t b = 0; b < w_.laws.size(); ++b) {
+      double lo, hi;
+      bounds(w_.laws[b], lo, hi);
+      for (Index i = w_.offset[b]; i < w_.offset[b + 1]; ++i) {
+        if (direction[i] > 0) longest = std::min(longest, (w_.x[i] - lo) / direction[i]);
+        if (direction[i] < 0) longest = std::min(longest, (w_.x[i] - hi) / direction[i]);
+      }
+    }
+    return longest;
+  }
+
+  void active_set_cg() {
+    const double step = 1.8 / largest_eigenvalue();
+    VecX& p = w_.x_old;
+    Split s = split_gradient(step);
+    p = w_.y;
+    while (result_.iterations < max_iterations_) {
+      ++result_.iterations;
+      if (s.free2 + s.chopped2 == 0) return;
+      if (s.chopped2 <= s.reduced) {
+        multiply(p, w_.Nd);
+        const double pNp = dot(p, w_.Nd);
+        const double cg = pNp > 0 ? dot(w_.g, p) / pNp : HUGE_VAL;
+        const double feasible = longest_feasible_step(p);
+        if (!std::isfinite(std::min(cg, feasible))) return;
+        if (cg <= feasible) {
+          w_.x -= cg * p;
+          w_.g -= cg * w_.Nd;
+          s = split_gradient(step);
+          const double beta = dot(w_.y, w_.Nd) / pNp;
+          p = w_.y - beta * p;
+        } else {  // to the boundary, then one projected step to open the face
+          w_.x -= feasible * p;
+          w_.g -= feasible * w_.Nd;
+          s = split_gradient(step);
+          w_.trial = w_.x - step * w_.y;
+          project_blocks(w_.trial, w_.x);
+          multiply(w_.x, w_.g);
+          w_.g += w_.r;
+          s = split_gradient(step);
+          p = w_.y;
+        }
+      } else {  // release rows whose bound is not optimal
+        multiply(w_.d, w_.Nd);
+        const double dNd = dot(w_.d, w_.Nd);
+        double t = dNd > 0 ? dot(w_.g, w_.d) / dNd : step;
+        t = std::min(t, longest_feasible_step(w_.d));
+        if (!std::isfinite(t)) return;
+        w_.x -= t * w_.d;
+        w_.g -= t * w_.Nd;
+        s = split_gradient(step);
+        p = w_.y;
+      }
+      if (time_to_look()) {
+        // The recomputed gradient is kept; conjugacy survives the rounding it removes.
+        if (look()) return;
+        s = split_gradient(step);
+      }
+    }
+  }
+
+  Method method_;
+  const CanonicalProblem& p_;
+  const ProblemScale& scale_;
+  const FirstOrderSettings& settings_;
+  const MethodLimits& limits_;
+  FirstOrderWorkspace::Impl& w_;
+  Solution& best_;
+  MethodResult result_;
+  int max_iterations_ = 0;
+  bool has_exact_ = false, restart_ = false;
+};
+
+}  // namespace
+
+MethodResult solve_first_order(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+                               const FirstOrderSettings& settings, const MethodLimits& limits,
+                               FirstOrderWorkspace& work, Solution& x) {
+  if (x.lambda.size() != p.row_count() || x.gamma.size() != p.bilateral_count())
+    x = zero_solution(p);
+  x.w.resize(0);
+  return FirstOrder(method, p, scale, settings, limits, work.impl(), x).run();
+}
+
+}  // namespace orthant
