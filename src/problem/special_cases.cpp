@@ -22,45 +22,6 @@ std::vector<Index> uniform_offsets(Index count, Index size) {
   return offset;
 }
 
-/// A scalar sparse matrix cut into blocks along the given row and column offsets. Blocks without a
-/// stored entry are left out, stored zeros keep their place.
-BlockRows to_block_rows(const SparseMatrix& A, std::span<const Index> rows,
-                        std::span<const Index> columns) {
-  const RowSparse R(A);
-  std::vector<Index> block_of(static_cast<std::size_t>(A.cols()));
-  for (std::size_t j = 0; j + 1 < columns.size(); ++j) {
-    for (Index c = columns[j]; c < columns[j + 1]; ++c) block_of[c] = static_cast<Index>(j);
-  }
-  BlockRows out;
-  std::vector<Index> touched;
-  std::vector<char> seen(columns.size(), 0);
-  for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
-    touched.clear();
-    for (Index r = rows[i]; r < rows[i + 1]; ++r) {
-      for (RowSparse::InnerIterator it(R, r); it; ++it) {
-        const Index j = block_of[it.col()];
-        if (!seen[j]) seen[j] = 1, touched.push_back(j);
-      }
-    }
-    std::sort(touched.begin(), touched.end());
-    const Index dim = rows[i + 1] - rows[i];
-    out.begin_row(dim);
-    for (const Index j : touched) {
-      const Index width = columns[j + 1] - columns[j];
-      double* a = out.add(j, columns[j], width);
-      for (Index r = 0; r < dim; ++r) {
-        RowSparse::InnerIterator it(R, rows[i] + r);
-        for (; it && it.col() < columns[j]; ++it) {
-        }
-        for (; it && it.col() < columns[j + 1]; ++it)
-          a[r * width + it.col() - columns[j]] = it.value();
-      }
-      seen[j] = 0;
-    }
-  }
-  return out;
-}
-
 void check_square(const SparseMatrix& M, Index n, const char* what) {
   if (M.rows() != n || M.cols() != n) {
     throw Error(what, "matrix must be " + std::to_string(n) + " x " + std::to_string(n) + ", got " +
@@ -128,6 +89,43 @@ VelocityMatrix to_velocity_matrix(const SparseMatrix& M) {
 }
 
 }  // namespace
+
+BlockRows to_block_rows(const SparseMatrix& A, std::span<const Index> rows,
+                        std::span<const Index> columns) {
+  const RowSparse R(A);
+  std::vector<Index> block_of(static_cast<std::size_t>(A.cols()));
+  for (std::size_t j = 0; j + 1 < columns.size(); ++j) {
+    for (Index c = columns[j]; c < columns[j + 1]; ++c) block_of[c] = static_cast<Index>(j);
+  }
+  BlockRows out;
+  std::vector<Index> touched;
+  std::vector<char> seen(columns.size(), 0);
+  for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+    touched.clear();
+    for (Index r = rows[i]; r < rows[i + 1]; ++r) {
+      for (RowSparse::InnerIterator it(R, r); it; ++it) {
+        const Index j = block_of[it.col()];
+        if (!seen[j]) seen[j] = 1, touched.push_back(j);
+      }
+    }
+    std::sort(touched.begin(), touched.end());
+    const Index dim = rows[i + 1] - rows[i];
+    out.begin_row(dim);
+    for (const Index j : touched) {
+      const Index width = columns[j + 1] - columns[j];
+      double* a = out.add(j, columns[j], width);
+      for (Index r = 0; r < dim; ++r) {
+        RowSparse::InnerIterator it(R, rows[i] + r);
+        for (; it && it.col() < columns[j]; ++it) {
+        }
+        for (; it && it.col() < columns[j + 1]; ++it)
+          a[r * width + it.col() - columns[j]] = it.value();
+      }
+      seen[j] = 0;
+    }
+  }
+  return out;
+}
 
 CanonicalProblem make_lcp(const SparseMatrix& M, const VecX& q) { return make_mlcp(M, q, 0); }
 

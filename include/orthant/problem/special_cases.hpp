@@ -32,6 +32,11 @@ CanonicalProblem make_local_friction(const SparseMatrix& W, const VecX& q,
 CanonicalProblem make_global_friction(const SparseMatrix& M, const SparseMatrix& H, const VecX& f,
                                       const VecX& w, const FrictionData& data);
 
+/// A scalar sparse matrix cut into blocks along the given row and column offsets (start of each,
+/// then the total). Blocks without a stored entry are left out, stored zeros keep their place.
+BlockRows to_block_rows(const SparseMatrix& A, std::span<const Index> rows,
+                        std::span<const Index> columns);
+
 /// Eliminates the velocities: the local problem N, r with N = [C;D] H⁻¹ [C;D]ᵀ + F. Bilateral rows
 /// come first, as Free blocks. Loses a digit a decade of mass ratio (MATH §5): for solvers that
 /// need N.
