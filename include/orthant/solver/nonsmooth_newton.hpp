@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/nonsmooth_newton.hpp: proximal nonsmooth Newton on the projection residual, every law.
+// Solves the local problem as given (unsymmetric, rank-deficient, exact friction). Adding α I,
+// centred at the last answer, makes each Newton matrix regular; α goes to zero along the way.
+#pragma once
+
+#include <memory>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+struct NonsmoothNewtonSettings {
+  int max_iterations = 1500;      ///< Newton steps (factorisations) in all
+  double alpha_start = 0.1;       ///< proximal weight; the scaled matrix has a unit diagonal
+  double alpha_min = 1e-9;        ///< it is not taken below
+  double alpha_max = 10;          ///< nor above: the problem is not monotone, steps would wander
+  double inner_reduction = 1e-3;  ///< each regularised problem is solved to this part of its start
+  int inner_iterations = 30;      ///< Newton steps for one regularised problem
+  int watchdog_steps = 8;         ///< full steps tried where the line search fails
+  int sweeps = 60;                ///< Gauss–Seidel sweeps where those fail too
+  double rho = 1;                 ///< step of the projection in scaled variables, first run
+  bool stiff_restarts = true;     ///< runs again with ρ = 10, 30, 100 when it stalls
+};
+
+class NonsmoothNewtonWorkspace {
+ public:
+  NonsmoothNewtonWorkspace();
+  ~NonsmoothNewtonWorkspace();
+  NonsmoothNewtonWorkspace(NonsmoothNewtonWorkspace&&) noexcept;
+  NonsmoothNewtonWorkspace& operator=(NonsmoothNewtonWorkspace&&) noexcept;
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `p` must be local. See method.hpp for the contract.
+MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,
+                                    const NonsmoothNewtonSettings& settings,
+                                    const MethodLimits& limits, NonsmoothNewtonWorkspace& work,
+                                    Solution& x);
+
+}  // namespace orthant

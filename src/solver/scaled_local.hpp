@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/scaled_local.hpp: local problem w = F λ + b => scaled problem y = W x + q, all of size
+// one.
+//
+//   λ = f S x,  y = S w / f,  W = S F S,  q = S b / f
+//
+// S gives normal, tangent and rolling rows a scale of their own (1/√ of their mean diagonal), so
+// that W has a unit diagonal whatever the masses and lengths; f brings q to size one. Friction
+// coefficients change with the ratio of the scales. W stays as unsymmetric as F was.
+#pragma once
+
+#include <vector>
+
+#include "orthant/problem/problem.hpp"
+#include "orthant/problem/residual.hpp"
+
+namespace orthant::internal {
+
+/// One block of the scaled problem.
+struct ScaledBlock {
+  Index at = 0;        ///< first row
+  Index diagonal = 0;  ///< place of the block's own columns in each of its rows
+  Law law;             ///< data in scaled variables; mu, mu_r and the bounds of a Box entry
+};
+
+class ScaledLocal {
+ public:
+  /// Memory is reused from one call to the next, values are not.
+  void build(const CanonicalProblem& p, const ProblemScale& scale);
+
+  Index rows() const { return static_cast<Index>(row_scale.size()); }
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(column.size()); }
+  Index row_length(const ScaledBlock& b) const { return row_begin[b.at + 1] - row_begin[b.at]; }
+
+  void multiply(const VecX& x, VecX& y) const;  ///< y = W x
+  /// x of an answer, and back.
+  void scale_impulse(const VecX& lambda, VecX& x) const;
+  void unscale_impulse(const VecX& x, VecX& lambda) const;
+
+  std::vector<ScaledBlock> blocks;
+  std::vector<Index> row_begin, column;  ///< compressed rows; rows of one block share a pattern
+  std::vector<double> value;
+  VecX q;
+  VecX row_scale;
+  double force = 1;  ///< f
+
+ private:
+  std::vector<Index> slot_;  // scratch: place of a column block in the current row
+};
+
+}  // namespace orthant::internal
