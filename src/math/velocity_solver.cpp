@@ -11,6 +11,10 @@ namespace orthant {
 namespace {
 
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+// Sizes known to be small: on the stack, so that a step with warm memory does not allocate.
+using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor,
+                                  kMaxVelocityBlock, kMaxVelocityBlock>;
+using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, kMaxVelocityBlock, 1>;
 
 bool invert_block(const double* a, Index n, double* inverse) {
   bool diagonal = true;
@@ -26,16 +30,18 @@ bool invert_block(const double* a, Index n, double* inverse) {
     return true;
   }
   // Linear and angular entries differ in units and size; unit diagonal makes the pivots comparable.
-  VecX scale(n);
+  ORTHANT_ASSERT(n <= kMaxVelocityBlock);
+  SmallVector scale(n);
   for (Index r = 0; r < n; ++r) {
     const double d = std::abs(a[r * n + r]);
     scale[r] = d > 0 ? 1 / std::sqrt(d) : 1.0;
   }
   const Eigen::Map<const RowMajor> A(a, n, n);
-  const MatX scaled = scale.asDiagonal() * A * scale.asDiagonal();
-  const Eigen::FullPivLU<MatX> lu(scaled);
+  const SmallMatrix scaled = scale.asDiagonal() * A * scale.asDiagonal();
+  const Eigen::FullPivLU<SmallMatrix> lu(scaled);
   if (!lu.isInvertible() || !scaled.allFinite()) return false;
-  Eigen::Map<RowMajor>(inverse, n, n) = scale.asDiagonal() * lu.inverse() * scale.asDiagonal();
+  const SmallMatrix scaled_inverse = lu.inverse();
+  Eigen::Map<RowMajor>(inverse, n, n) = scale.asDiagonal() * scaled_inverse * scale.asDiagonal();
   return true;
 }
 

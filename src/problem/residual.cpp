@@ -14,8 +14,8 @@ namespace {
 
 /// Diagonal of N = D H⁻¹ Dᵀ + F, row by row. Joints are left out: the effective mass of a body in a
 /// mechanism is at least its own.
-VecX delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse) {
-  VecX diagonal = VecX::Zero(p.row_count());
+void delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse, VecX& diagonal) {
+  diagonal.setZero(p.row_count());
   VecX column, x;
   if (!inverse.is_block_diagonal() && !p.D.empty()) column = VecX::Zero(p.velocity_count());
   for (Index i = 0; i < p.D.row_block_count(); ++i) {
@@ -50,23 +50,22 @@ VecX delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse)
     const Index d = p.F.dim(i);
     for (Index r = 0; f && r < d; ++r) diagonal[p.F.row_begin(i) + r] += f[r * d + r];
   }
-  return diagonal;
 }
 
 /// A row whose diagonal of N vanishes (the sliding speed of a friction pyramid, a saddle point in a
 /// circuit) takes its step from the rows it is coupled with, so that the scaled coupling is one:
 /// τ_i = 1 / max_j (|N_ij| |N_ji| or the larger squared) τ_j. That keeps the judge free of units.
-void borrow_steps(const CanonicalProblem& p, VecX& tau) {
-  const std::vector<Index> offset = block_offsets(p);
+void borrow_steps(const CanonicalProblem& p, VecX& best, VecX& tau) {
   for (int round = 0; round < 8; ++round) {
-    VecX best = VecX::Zero(tau.size());
+    if ((tau.array() != 0).all()) break;
+    best.setZero(tau.size());
     for (Index i = 0; i < p.F.row_block_count(); ++i) {
       const double* f = p.F.values(i);
       const Index d = p.F.dim(i);
       for (const auto& entry : p.F.entries(i)) {
         for (Index r = 0; r < d; ++r) {
           for (Index c = 0; c < entry.width; ++c) {
-            const Index row = offset[i] + r, column = entry.column + c;
+            const Index row = p.F.row_begin(i) + r, column = entry.column + c;
             const double coupling = f[r * entry.width + c] * f[r * entry.width + c];
             if (tau[row] == 0) best[row] = std::max(best[row], coupling * tau[column]);
             if (tau[column] == 0) best[column] = std::max(best[column], coupling * tau[row]);
@@ -222,31 +221,33 @@ bool sizes_agree(const CanonicalProblem& p, const Solution& x) {
 
 /// Siconos' measure and its scale-free form, with v recomputed from the impulses alone.
 void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                   Residual& out) {
-  VecX u = p.b, q = p.b;
-  if (p.velocity_count() > 0) {
-    VelocitySolver inverse;
-    if (!inverse.factorize(p.H)) throw Error("judge", "H is singular");
-    VecX impulse = p.k, v;
+                   const VelocitySolver& inverse, JudgeWorkspace& work, Residual& out) {
+  VecX &u = work.u, &q = work.q;
+  u = q = p.b;
+  if (p.velocity_count() > 0 && !p.D.empty()) {
+    VecX& impulse = work.error;
+    impulse = p.k;
     p.C.multiply_transpose_add(1, x.gamma, impulse);
-    if (!p.D.empty()) p.D.multiply_transpose_add(1, x.lambda, impulse);
-    inverse.solve(impulse, v);
-    if (!p.D.empty()) {
-      p.D.multiply_add(1, v, u);
-      p.D.multiply_add(1, scale.v_free, q);
-    }
+    p.D.multiply_transpose_add(1, x.lambda, impulse);
+    inverse.solve(impulse, work.v);
+    p.D.multiply_add(1, work.v, u);
+    p.D.multiply_add(1, scale.v_free, q);
   }
   if (!p.F.empty()) p.F.multiply_add(1, x.lambda, u);
-  const VecX unit = VecX::Ones(p.row_count());
+  constexpr double unit[kMaxLawDim] = {1, 1, 1, 1, 1};
   double plain = 0, scaled = 0;
   Index at = 0;
   for (const Law& law : p.laws) {
-    const double a = distance_to_law(law, x.lambda.data() + at, u.data() + at, unit.data() + at);
-    const double b =
-        distance_to_law(law, x.lambda.data() + at, u.data() + at, scale.tau.data() + at);
-    plain += a * a;
-    scaled += b * b;
-    at += law.dim;
+    // Entries of a separable law are blocks of their own.
+    Law part = law;
+    if (law.is_separable()) part.dim = 1;
+    for (int first = 0; first < law.dim; first += part.dim, at += part.dim) {
+      const double *r = x.lambda.data() + at, *ui = u.data() + at;
+      const double a = distance_to_law(part, r, ui, unit);
+      const double b = distance_to_law(part, r, ui, scale.tau.data() + at);
+      plain += a * a;
+      scaled += b * b;
+    }
   }
   const double size = std::max({q.norm(), x.lambda.norm(), u.norm()});
   out.siconos = ratio(std::sqrt(plain), size);
@@ -255,14 +256,14 @@ void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const S
 
 }  // namespace
 
-ProblemScale scale_of(const CanonicalProblem& p) {
-  VelocitySolver inverse;
+void scale_of(const CanonicalProblem& p, ScaleWorkspace& work, ProblemScale& scale) {
+  VelocitySolver& inverse = work.inverse;
   if (!inverse.factorize(p.H)) throw Error("problem", "H is singular");
-  ProblemScale scale;
   scale.v_free.resize(p.velocity_count());
   inverse.solve(p.k, scale.v_free);
-  const VecX diagonal = delassus_diagonal(p, inverse);
-  scale.tau = VecX::Zero(p.row_count());
+  VecX& diagonal = work.diagonal;
+  delassus_diagonal(p, inverse, diagonal);
+  scale.tau.setZero(p.row_count());
   Index at = 0;
   for (const Law& law : p.laws) {
     const Index dim = law.is_separable() ? 1 : law.dim;
@@ -273,7 +274,13 @@ ProblemScale scale_of(const CanonicalProblem& p) {
     }
     at += law.dim;
   }
-  borrow_steps(p, scale.tau);
+  borrow_steps(p, work.best, scale.tau);
+}
+
+ProblemScale scale_of(const CanonicalProblem& p) {
+  ScaleWorkspace work;
+  ProblemScale scale;
+  scale_of(p, work, scale);
   return scale;
 }
 
@@ -295,15 +302,22 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   return out;
 }
 
-Residual judge(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x) {
-  JudgeWorkspace work;
+Residual judge(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+               const VelocitySolver& inverse, JudgeWorkspace& work) {
   Residual out = judge_quick(p, scale, x, work);
   if (std::isinf(out.value)) {
     out.siconos = out.siconos_scale_free = out.value;
     return out;
   }
-  judge_siconos(p, scale, x, out);
+  judge_siconos(p, scale, x, inverse, work, out);
   return out;
+}
+
+Residual judge(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x) {
+  VelocitySolver inverse;
+  if (!inverse.factorize(p.H)) throw Error("judge", "H is singular");
+  JudgeWorkspace work;
+  return judge(p, scale, x, inverse, work);
 }
 
 Residual judge(const CanonicalProblem& problem, const Solution& answer) {

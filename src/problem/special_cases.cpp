@@ -182,19 +182,14 @@ CanonicalProblem make_global_friction(const SparseMatrix& M, const SparseMatrix&
 
 namespace {
 
-/// Rows of C and D one after another, as seen by one velocity block.
-struct RowOfBody {
-  Index row_block;
-  Index width;
-  const double* values;  // dim x width
-};
-
 /// N for block-diagonal H: only row blocks that share a velocity block are coupled.
-void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse,
-                           std::span<const Index> offset, CanonicalProblem& out) {
+void reduce_block_diagonal(const CanonicalProblem& p, ReduceWorkspace& work,
+                           CanonicalProblem& out) {
+  using RowOfBody = ReduceWorkspace::RowOfBody;
+  const VelocitySolver& inverse = work.inverse;
+  const std::vector<Index>& offset = work.offset;
   const Index nc = p.C.row_block_count();
   const Index rows = nc + p.block_count();
-  std::vector<std::vector<RowOfBody>> touching(static_cast<std::size_t>(p.H.block_count()));
   const auto each_entry = [&](Index i, auto&& visit) {
     const BlockRows& R = i < nc ? p.C : p.D;
     const Index local = i < nc ? i : i - nc;
@@ -205,15 +200,30 @@ void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inve
       a += static_cast<std::ptrdiff_t>(R.dim(local)) * entry.width;
     }
   };
+  // Rows body by body, in their order: counting sort.
+  std::vector<Index>& begin = work.touching_begin;
+  begin.assign(static_cast<std::size_t>(p.H.block_count()) + 2, 0);
+  for (Index i = 0; i < rows; ++i) {
+    each_entry(
+        i, [&](const BlockRows::Entry& entry, const double*, Index) { ++begin[entry.block + 2]; });
+  }
+  for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  work.touching.resize(begin.back());
   for (Index i = 0; i < rows; ++i) {
     each_entry(i, [&](const BlockRows::Entry& entry, const double* a, Index) {
-      touching[entry.block].push_back({i, entry.width, a});
+      work.touching[begin[entry.block + 1]++] = {i, entry.width, a};
     });
   }
-  std::vector<Index> columns;
-  std::vector<char> seen(static_cast<std::size_t>(rows), 0);
-  std::vector<double*> place(static_cast<std::size_t>(rows), nullptr);
-  std::vector<double> solved;
+  const auto touching = [&](Index body) {
+    return std::span<const RowOfBody>(work.touching.data() + begin[body],
+                                      static_cast<std::size_t>(begin[body + 1] - begin[body]));
+  };
+  std::vector<Index>& columns = work.columns;
+  std::vector<char>& seen = work.seen;
+  std::vector<double*>& place = work.place;
+  std::vector<double>& solved = work.solved;
+  seen.assign(static_cast<std::size_t>(rows), 0);
+  place.assign(static_cast<std::size_t>(rows), nullptr);
   for (Index i = 0; i < rows; ++i) {
     columns.clear();
     const auto mark = [&](Index j) {
@@ -221,7 +231,7 @@ void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inve
     };
     mark(i);
     each_entry(i, [&](const BlockRows::Entry& entry, const double*, Index) {
-      for (const RowOfBody& other : touching[entry.block]) mark(other.row_block);
+      for (const RowOfBody& other : touching(entry.block)) mark(other.row_block);
     });
     const bool has_F = i >= nc && !p.F.empty();
     if (has_F) {
@@ -242,7 +252,7 @@ void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inve
       solved.assign(d, d + static_cast<std::ptrdiff_t>(dim) * entry.width);
       for (Index r = 0; r < dim; ++r)
         inverse.solve_block_transpose(entry.block, solved.data() + r * entry.width);
-      for (const RowOfBody& other : touching[entry.block]) {
+      for (const RowOfBody& other : touching(entry.block)) {
         const Index width = offset[other.row_block + 1] - offset[other.row_block];
         double* n = place[other.row_block];
         for (Index r = 0; r < dim; ++r) {
@@ -307,41 +317,59 @@ void reduce_general(const CanonicalProblem& p, const VelocitySolver& inverse,
 
 }  // namespace
 
-CanonicalProblem reduce(const CanonicalProblem& p) {
-  CanonicalProblem out;
+void reduce(const CanonicalProblem& p, ReduceWorkspace& work, CanonicalProblem& out) {
+  out.H.clear();
+  out.C.clear();
+  out.D.clear();
+  out.F.clear();
+  out.laws.clear();
+  out.k.resize(0);
+  out.e.resize(0);
   for (Index i = 0; i < p.C.row_block_count(); ++i) out.laws.push_back(Law::free(p.C.dim(i)));
   out.laws.insert(out.laws.end(), p.laws.begin(), p.laws.end());
-  const std::vector<Index> offset = block_offsets(out);
-  VelocitySolver inverse;
-  if (!inverse.factorize(p.H)) throw Error("reduce", "H is singular");
-  if (inverse.is_block_diagonal()) {
-    reduce_block_diagonal(p, inverse, offset, out);
+  work.offset.assign(1, 0);
+  for (const Law& law : out.laws) work.offset.push_back(work.offset.back() + law.dim);
+  if (!work.inverse.factorize(p.H)) throw Error("reduce", "H is singular");
+  if (work.inverse.is_block_diagonal()) {
+    reduce_block_diagonal(p, work, out);
   } else {
-    reduce_general(p, inverse, offset, out);
+    reduce_general(p, work.inverse, work.offset, out);
   }
-  VecX v_free(p.velocity_count());
-  inverse.solve(p.k, v_free);
-  out.b.resize(offset.back());
-  VecX head = p.e, tail = p.b;
-  p.C.multiply_add(1, v_free, head);
-  if (!p.D.empty()) p.D.multiply_add(1, v_free, tail);
-  out.b << head, tail;
+  work.v_free.resize(p.velocity_count());
+  work.inverse.solve(p.k, work.v_free);
+  work.head = p.e;
+  work.tail = p.b;
+  p.C.multiply_add(1, work.v_free, work.head);
+  if (!p.D.empty()) p.D.multiply_add(1, work.v_free, work.tail);
+  out.b.resize(work.offset.back());
+  out.b << work.head, work.tail;
+}
+
+CanonicalProblem reduce(const CanonicalProblem& p) {
+  ReduceWorkspace work;
+  CanonicalProblem out;
+  reduce(p, work, out);
   return out;
 }
 
-void expand(const CanonicalProblem& p, const Solution& reduced, Solution& solution) {
-  const Index bilateral = p.C.rows();
-  solution.gamma = reduced.lambda.head(bilateral);
+void expand(const CanonicalProblem& p, ReduceWorkspace& work, const Solution& reduced,
+            Solution& solution) {
+  solution.gamma = reduced.lambda.head(p.C.rows());
   solution.lambda = reduced.lambda.tail(p.row_count());
-  VecX impulse = p.k;
+  VecX& impulse = work.v_free;
+  impulse = p.k;
   p.C.multiply_transpose_add(1, solution.gamma, impulse);
   if (!p.D.empty()) p.D.multiply_transpose_add(1, solution.lambda, impulse);
-  VelocitySolver inverse;
-  if (!inverse.factorize(p.H)) throw Error("expand", "H is singular");
-  inverse.solve(impulse, solution.v);
+  work.inverse.solve(impulse, solution.v);
   solution.w = p.b;
   if (!p.D.empty()) p.D.multiply_add(1, solution.v, solution.w);
   if (!p.F.empty()) p.F.multiply_add(1, solution.lambda, solution.w);
+}
+
+void expand(const CanonicalProblem& p, const Solution& reduced, Solution& solution) {
+  ReduceWorkspace work;
+  if (!work.inverse.factorize(p.H)) throw Error("expand", "H is singular");
+  expand(p, work, reduced, solution);
 }
 
 }  // namespace orthant

@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
 namespace orthant {
@@ -20,6 +21,13 @@ struct ProblemScale {
   VecX v_free;  ///< H v_free = k
 };
 ProblemScale scale_of(const CanonicalProblem& problem);
+
+struct ScaleWorkspace {
+  VelocitySolver inverse;  ///< out: of the problem's H
+  VecX diagonal, best;
+};
+/// The same into memory that is already there.
+void scale_of(const CanonicalProblem& problem, ScaleWorkspace& work, ProblemScale& scale);
 
 struct Residual {
   double value = 0;  ///< the largest of the three below: decides `converged`
@@ -41,12 +49,17 @@ Residual judge(const CanonicalProblem& problem, const Solution& answer);
 struct JudgeWorkspace {
   VecX w;            ///< out: D v + F λ + b of the answer judged last
   VecX error, size;  ///< of the balance, entry by entry
+  VecX u, q, v;      ///< of the Siconos errors
 };
 
 /// Only `value` and its parts, not the two Siconos errors (these need a solve with H): what a
 /// solver calls inside its loop. Does not allocate once the workspace has grown.
 Residual judge_quick(const CanonicalProblem& problem, const ProblemScale& scale,
                      const Solution& answer, JudgeWorkspace& work);
+
+/// Everything, with H already factorised and in memory that is already there.
+Residual judge(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& answer,
+               const VelocitySolver& inverse, JudgeWorkspace& work);
 
 /// One line for a person: the part that fails and where.
 std::string describe(const Residual& residual, const CanonicalProblem& problem);

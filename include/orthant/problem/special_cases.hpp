@@ -5,6 +5,7 @@
 #include <Eigen/SparseCore>
 #include <span>
 
+#include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
 namespace orthant {
@@ -42,7 +43,28 @@ BlockRows to_block_rows(const SparseMatrix& A, std::span<const Index> rows,
 /// need N.
 CanonicalProblem reduce(const CanonicalProblem& problem);
 
+struct ReduceWorkspace {
+  /// A row of C or D as seen by one velocity block.
+  struct RowOfBody {
+    Index row_block;
+    Index width;
+    const double* values;  // dim x width
+  };
+  VelocitySolver inverse;  ///< out: of the problem's H
+  std::vector<Index> offset, touching_begin, columns;
+  std::vector<RowOfBody> touching;
+  std::vector<char> seen;
+  std::vector<double*> place;
+  std::vector<double> solved;
+  VecX v_free, head, tail;
+};
+/// The same into memory that is already there; a block-diagonal H then needs no new memory.
+void reduce(const CanonicalProblem& problem, ReduceWorkspace& work, CanonicalProblem& out);
+
 /// The answer of `problem` from that of reduce(problem): splits γ and λ, v = H⁻¹(k + Cᵀγ + Dᵀλ).
 void expand(const CanonicalProblem& problem, const Solution& reduced, Solution& solution);
+/// The same with H factorised, as by reduce() with a workspace; overwrites its scratch vectors.
+void expand(const CanonicalProblem& problem, ReduceWorkspace& work, const Solution& reduced,
+            Solution& solution);
 
 }  // namespace orthant

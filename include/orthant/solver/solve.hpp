@@ -99,6 +99,10 @@ class SolveWorkspace {
 /// whatever the outcome.
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,
                   SolveWorkspace& workspace, Solution& solution);
+/// The same into a report whose memory is reused: after the first call of a size, a solve does not
+/// allocate (block-diagonal or no H).
+void solve(const CanonicalProblem& problem, const SolveSettings& settings,
+           SolveWorkspace& workspace, Solution& solution, SolveReport& report);
 /// The same from zero with a workspace of its own.
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,
                   Solution& solution);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/gauss_seidel.hpp: projected block Gauss–Seidel (SOR) on a local problem.
+//
+//   for every block c in order:  λ_c ← solution of law_c(λ_c, N_cc λ_c + (b + Σ_{j≠c} N_cj λ_j)_c)
+//
+// Each block is solved exactly (one_contact_kernel.hpp). Cheap and robust on easy and tiny
+// problems; on stacks it crawls, and says so early when asked to.
+#pragma once
+
+#include <vector>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+struct GaussSeidelSettings {
+  double relaxation = 1.0;  ///< in (0, 2); 1 is plain Gauss–Seidel
+  int max_sweeps = 100000;  ///< used when the limits give no number
+  int patience = 4000;      ///< sweeps without a tenth of progress before it is called stalled
+  /// > 0: stop as Stalled as soon as the rate so far predicts more sweeps than this in all.
+  int hopeful_sweeps = 0;
+};
+
+struct GaussSeidelWorkspace {
+  std::vector<const double*> diagonal;  // N_cc of each block
+  JudgeWorkspace judge;
+  VecX best;
+};
+
+/// p must be local. Every law is allowed; rows of a Free block with a zero diagonal cannot be
+/// relaxed and make it stall.
+MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale,
+                                const GaussSeidelSettings& settings, const MethodLimits& limits,
+                                GaussSeidelWorkspace& work, Solution& x);
+
+}  // namespace orthant

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/automatic.cpp: traits of an island => the methods to try, in order.
+// A link runs when its method applies and its condition holds; the first answer that the judge
+// accepts ends the chain. Order: the cheap try first, then the method that suits the size, then
+// the others.
+#include <array>
+
+#include "solver/methods.hpp"
+
+namespace orthant {
+namespace {
+
+bool yes(const ProblemTraits&) { return true; }
+
+constexpr std::array kSeparable = {
+    ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::GaussSeidel, Effort::Full, yes},
+};
+
+constexpr std::array kFriction = {
+    ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::GaussSeidel, Effort::Full, yes},
+};
+
+}  // namespace
+
+std::span<const ChainLink> automatic_chain(const ProblemTraits& traits) {
+  if (traits.separable) return kSeparable;
+  return kFriction;
+}
+
+}  // namespace orthant

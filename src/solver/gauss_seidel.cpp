@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/gauss_seidel.cpp: local problem => λ by sweeps of exact block solves. See the header.
+// The judge costs about a sweep, so it is asked at growing intervals.
+#include "orthant/solver/gauss_seidel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/assert.hpp"
+#include "orthant/solver/one_contact_kernel.hpp"
+
+namespace orthant {
+namespace {
+
+/// q_c = b_c + Σ_{j≠c} N_cj λ_j
+inline void velocity_without(const CanonicalProblem& p, Index c, Index dim, const double* lambda,
+                             double* q) {
+  const double* b = p.b.data() + p.F.row_begin(c);
+  const double* a = p.F.values(c);
+  for (Index r = 0; r < dim; ++r) q[r] = b[r];
+  for (const BlockRows::Entry& entry : p.F.entries(c)) {
+    if (entry.block != c) {
+      const double* x = lambda + entry.column;
+      for (Index r = 0; r < dim; ++r) {
+        double s = 0;
+        for (Index j = 0; j < entry.width; ++j) s += a[r * entry.width + j] * x[j];
+        q[r] += s;
+      }
+    }
+    a += dim * entry.width;
+  }
+}
+
+/// The same when every block has D rows: the compiler unrolls.
+template <int D>
+inline void velocity_without(const CanonicalProblem& p, Index c, const double* lambda, double* q) {
+  const double* b = p.b.data() + c * D;
+  const double* a = p.F.values(c);
+  for (int r = 0; r < D; ++r) q[r] = b[r];
+  for (const BlockRows::Entry& entry : p.F.entries(c)) {
+    if (entry.block != c) {
+      const double* x = lambda + entry.column;
+      for (int r = 0; r < D; ++r) {
+        double s = a[r * D] * x[0];
+        for (int j = 1; j < D; ++j) s += a[r * D + j] * x[j];
+        q[r] += s;
+      }
+    }
+    a += D * D;
+  }
+}
+
+inline void relax(double omega, int dim, const double* r, double* lambda) {
+  // K is convex, so for ω <= 1 the answer stays in it; beyond, the judge and the next sweep see it.
+  for (int i = 0; i < dim; ++i) lambda[i] += omega * (r[i] - lambda[i]);
+}
+
+/// Separable blocks, also of more rows than a cone may have: entry by entry.
+void sweep_entries(const CanonicalProblem& p, Index c, const double* W, double omega,
+                   double* lambda) {
+  const Law& law = p.laws[c];
+  const Index at = p.F.row_begin(c), dim = law.dim;
+  for (Index r = 0; r < dim; ++r) {
+    double q = p.b[at + r];
+    const double* a = p.F.values(c);
+    for (const BlockRows::Entry& entry : p.F.entries(c)) {
+      for (Index j = 0; j < entry.width; ++j) {
+        q += a[r * entry.width + j] * lambda[entry.column + j];
+      }
+      a += dim * entry.width;
+    }
+    const double diagonal = W != nullptr ? W[r * dim + r] : 0.0;
+    double x = lambda[at + r];
+    q -= diagonal * x;
+    (void)solve_entry(law, diagonal, q, &x);
+    lambda[at + r] += omega * (x - lambda[at + r]);
+  }
+}
+
+void sweep_general(const CanonicalProblem& p, std::span<const double* const> diagonal, double omega,
+                   double* lambda) {
+  static constexpr double kNoMass[kMaxLawDim * kMaxLawDim] = {};
+  for (Index c = 0; c < p.block_count(); ++c) {
+    const Law& law = p.laws[c];
+    if (law.is_separable()) {
+      sweep_entries(p, c, diagonal[c], omega, lambda);
+      continue;
+    }
+    double q[kMaxLawDim], r[kMaxLawDim];
+    double* own = lambda + p.F.row_begin(c);
+    velocity_without(p, c, law.dim, lambda, q);
+    std::copy_n(own, law.dim, r);
+    (void)solve_one_block(law, diagonal[c] != nullptr ? diagonal[c] : kNoMass, q, r);
+    relax(omega, law.dim, r, own);
+  }
+}
+
+template <int D, class SolveBlock>
+void sweep_uniform(const CanonicalProblem& p, std::span<const double* const> diagonal, double omega,
+                   double* lambda, SolveBlock&& solve_block) {
+  for (Index c = 0; c < p.block_count(); ++c) {
+    double q[D], r[D];
+    double* own = lambda + c * D;
+    velocity_without<D>(p, c, lambda, q);
+    if (D == 1) r[0] = own[0];
+    solve_block(p.laws[c], diagonal[c], q, r);
+    relax(omega, D, r, own);
+  }
+}
+
+/// Which loop fits: all blocks alike is nearly all of practice.
+enum class SweepKind : std::uint8_t { General, Scalar, Planar, Spatial };
+
+SweepKind sweep_kind(const CanonicalProblem& p, std::span<const double* const> diagonal) {
+  SweepKind kind = SweepKind::General;
+  for (Index c = 0; c < p.block_count(); ++c) {
+    const Law& law = p.laws[c];
+    SweepKind own = SweepKind::General;
+    if (diagonal[c] != nullptr) {
+      if (law.is_separable() && law.dim == 1) own = SweepKind::Scalar;
+      if (law.kind == LawKind::Coulomb && law.dim == 2) own = SweepKind::Planar;
+      if (law.kind == LawKind::Coulomb && law.dim == 3) own = SweepKind::Spatial;
+    }
+    if (c > 0 && own != kind) return SweepKind::General;
+    kind = own;
+  }
+  return kind;
+}
+
+void sweep(SweepKind kind, const CanonicalProblem& p, std::span<const double* const> diagonal,
+           double omega, double* lambda) {
+  switch (kind) {
+    case SweepKind::Scalar:
+      return sweep_uniform<1>(p, diagonal, omega, lambda,
+                              [](const Law& law, const double* W, const double* q, double* r) {
+                                (void)solve_entry(law, W[0], q[0], r);
+                              });
+    case SweepKind::Planar:
+      return sweep_uniform<2>(p, diagonal, omega, lambda,
+                              [](const Law& law, const double* W, const double* q, double* r) {
+                                (void)solve_coulomb2(W, q, law.mu, r);
+                              });
+    case SweepKind::Spatial:
+      return sweep_uniform<3>(p, diagonal, omega, lambda,
+                              [](const Law& law, const double* W, const double* q, double* r) {
+                                (void)solve_coulomb3(W, q, law.mu, r);
+                              });
+    case SweepKind::General:
+      return sweep_general(p, diagonal, omega, lambda);
+  }
+}
+
+/// Sweeps between two looks of the judge: few at first, then a third of those done.
+int next_check(int sweep) { return sweep + std::clamp(sweep / 3, 1, 25); }
+
+struct Mark {
+  int sweep = 0;
+  double residual = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale,
+                                const GaussSeidelSettings& settings, const MethodLimits& limits,
+                                GaussSeidelWorkspace& work, Solution& x) {
+  ORTHANT_ASSERT(p.is_local());
+  MethodResult result;
+  work.diagonal.clear();
+  for (Index c = 0; c < p.block_count(); ++c) {
+    work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
+  }
+  const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
+  const double work_per_sweep =
+      static_cast<double>(p.F.all_values().size()) + 30.0 * p.block_count();
+  work.best = x.lambda;
+  if (!x.lambda.isZero(0.0)) {
+    result.residual = judge_quick(p, scale, x, work.judge).value;
+    limits.record(Method::GaussSeidel, 0, result.residual);
+  }
+  const int max_sweeps = limits.iterations_or(settings.max_sweeps);
+  Mark older, newer, improved{0, result.residual};
+  result.outcome =
+      result.residual <= limits.tolerance ? Outcome::Converged : Outcome::IterationLimit;
+  for (int check = 1; result.outcome == Outcome::IterationLimit && result.iterations < max_sweeps;
+       check = next_check(check)) {
+    for (; result.iterations < std::min(check, max_sweeps); ++result.iterations) {
+      sweep(kind, p, work.diagonal, settings.relaxation, x.lambda.data());
+      result.work += work_per_sweep;
+    }
+    const double residual = judge_quick(p, scale, x, work.judge).value;
+    result.work += 2 * work_per_sweep;
+    limits.record(Method::GaussSeidel, result.iterations, residual);
+    if (!std::isfinite(residual)) {
+      result.outcome = Outcome::NotFinite;
+      break;
+    }
+    if (residual < result.residual) {
+      result.residual = residual;
+      work.best = x.lambda;
+    }
+    if (residual <= limits.tolerance) {
+      result.outcome = Outcome::Converged;
+      break;
+    }
+    if (limits.exhausted(result.work)) {
+      result.outcome = Outcome::WorkLimit;
+      break;
+    }
+    if (result.residual < 0.9 * improved.residual) improved = {result.iterations, result.residual};
+    if (result.iterations - improved.sweep > settings.patience) result.outcome = Outcome::Stalled;
+    if (settings.hopeful_sweeps > 0 && result.iterations >= 8) {
+      // The rate over the last half of the sweeps: the first few are always quick.
+      const double rate = std::log(older.residual / residual) / (result.iterations - older.sweep);
+      const double needed = std::log(residual / limits.tolerance) / rate;
+      if (!(rate > 0) || result.iterations + needed > settings.hopeful_sweeps) {
+        result.outcome = Outcome::Stalled;
+      }
+    }
+    if (result.iterations >= 2 * newer.sweep) {
+      older = newer;
+      newer = {result.iterations, residual};
+    }
+  }
+  x.lambda = work.best;
+  return result;
+}
+
+}  // namespace orthant

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/islands.cpp: problem => connected components. See islands.hpp.
+// Union–find whose root is always the smallest member: the numbering of islands then follows from
+// the problem alone.
+#include "solver/islands.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace orthant {
+namespace {
+
+Index find_root(std::vector<Index>& parent, Index i) {
+  while (parent[i] != i) {
+    parent[i] = parent[parent[i]];
+    i = parent[i];
+  }
+  return i;
+}
+
+void join(std::vector<Index>& parent, Index a, Index b) {
+  a = find_root(parent, a);
+  b = find_root(parent, b);
+  if (a < b) parent[b] = a;
+  if (b < a) parent[a] = b;
+}
+
+/// Calls visit(row block, column block) for every entry with a value that is not zero.
+template <class Visit>
+void each_coupling(const BlockRows& A, Visit&& visit) {
+  for (Index i = 0; i < A.row_block_count(); ++i) {
+    const double* a = A.values(i);
+    for (const BlockRows::Entry& entry : A.entries(i)) {
+      const Index size = A.dim(i) * entry.width;
+      if (std::any_of(a, a + size, [](double x) { return x != 0; })) visit(i, entry.block);
+      a += size;
+    }
+  }
+}
+
+void join_velocities(const VelocityMatrix& H, Index first, std::vector<Index>& parent,
+                     std::vector<Index>& block_of) {
+  if (H.kind() == VelocityMatrix::Kind::Operator) {
+    for (Index i = 1; i < H.block_count(); ++i) join(parent, first, first + i);
+  } else if (H.kind() == VelocityMatrix::Kind::Sparse) {
+    block_of.resize(H.rows());
+    for (Index i = 0; i < H.block_count(); ++i) {
+      std::fill_n(block_of.begin() + H.block_begin(i), H.block_size(i), i);
+    }
+    const SparseMatrix& S = H.sparse_matrix();
+    for (Index j = 0; j < S.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(S, j); it; ++it) {
+        if (it.value() != 0) join(parent, first + block_of[it.row()], first + block_of[j]);
+      }
+    }
+  }
+}
+
+/// Sorts nodes [first, first + count) by island, keeping their order: counting sort.
+void collect(const std::vector<Index>& island_of, Index first, Index count, Index islands,
+             std::vector<Index>& begin, std::vector<Index>& members) {
+  begin.assign(islands + 1, 0);
+  for (Index i = 0; i < count; ++i) {
+    const Index island = island_of[first + i];
+    if (island >= 0) ++begin[island + 1];
+  }
+  for (Index i = 0; i < islands; ++i) begin[i + 1] += begin[i];
+  members.resize(begin[islands]);
+  for (Index i = 0; i < count; ++i) {
+    const Index island = island_of[first + i];
+    if (island >= 0) members[begin[island]++] = i;
+  }
+  for (Index i = islands; i > 0; --i) begin[i] = begin[i - 1];
+  begin[0] = 0;
+}
+
+}  // namespace
+
+void find_islands(const CanonicalProblem& p, IslandSplit& split) {
+  const Index blocks = p.block_count(), joints = p.C.row_block_count(), bodies = p.H.block_count();
+  const Index rows = blocks + joints, nodes = rows + bodies;
+  std::vector<Index>& parent = split.parent;
+  parent.resize(nodes);
+  for (Index i = 0; i < nodes; ++i) parent[i] = i;
+  each_coupling(p.F, [&](Index i, Index j) { join(parent, i, j); });
+  each_coupling(p.D, [&](Index i, Index j) { join(parent, i, rows + j); });
+  each_coupling(p.C, [&](Index i, Index j) { join(parent, blocks + i, rows + j); });
+  join_velocities(p.H, rows, parent, split.local);
+
+  // Rows come before bodies, so the root of a body that a row touches is a row.
+  split.island_of.assign(nodes, -1);
+  split.lone_bodies.clear();
+  split.count = 0;
+  for (Index i = 0; i < nodes; ++i) {
+    const Index root = find_root(parent, i);
+    if (root >= rows) {
+      split.lone_bodies.push_back(i - rows);
+    } else if (root == i) {
+      split.island_of[i] = split.count++;
+    } else {
+      split.island_of[i] = split.island_of[root];
+    }
+  }
+  collect(split.island_of, 0, blocks, split.count, split.block_begin, split.blocks);
+  collect(split.island_of, blocks, joints, split.count, split.joint_begin, split.joints);
+  collect(split.island_of, rows, bodies, split.count, split.body_begin, split.bodies);
+  split.offsets.resize(blocks + 1);
+  split.offsets[0] = 0;
+  for (Index i = 0; i < blocks; ++i) split.offsets[i + 1] = split.offsets[i] + p.laws[i].dim;
+}
+
+namespace {
+
+/// Rows `members` of A with column block j renamed local[first + j]; entries that leave the island
+/// are zero and dropped.
+void copy_rows(const BlockRows& A, std::span<const Index> members, const IslandSplit& split,
+               Index first, Index island, std::span<const Index> column_begin, BlockRows& out) {
+  for (const Index i : members) {
+    const Index dim = A.dim(i);
+    out.begin_row(dim);
+    const double* a = A.values(i);
+    for (const BlockRows::Entry& entry : A.entries(i)) {
+      const Index node = first + entry.block;
+      if (split.island_of[node] == island) {
+        const Index j = split.local[node];
+        std::copy_n(a, dim * entry.width, out.add(j, column_begin[j], entry.width));
+      }
+      a += dim * entry.width;
+    }
+  }
+}
+
+void copy_sparse(const VelocityMatrix& H, std::span<const Index> bodies, VelocityMatrix& out) {
+  std::vector<Index> offsets{0}, place(H.rows(), -1);
+  for (const Index body : bodies) {
+    for (Index c = 0; c < H.block_size(body); ++c) {
+      place[H.block_begin(body) + c] = offsets.back() + c;
+    }
+    offsets.push_back(offsets.back() + H.block_size(body));
+  }
+  SparseMatrix S(offsets.back(), offsets.back());
+  for (const Index body : bodies) {
+    for (Index c = 0; c < H.block_size(body); ++c) {
+      const Index column = H.block_begin(body) + c;
+      S.startVec(place[column]);
+      for (SparseMatrix::InnerIterator it(H.sparse_matrix(), column); it; ++it) {
+        if (place[it.row()] >= 0) S.insertBack(place[it.row()], place[column]) = it.value();
+      }
+    }
+  }
+  S.finalize();
+  out = VelocityMatrix::sparse(std::move(S), std::move(offsets));
+}
+
+}  // namespace
+
+void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, CanonicalProblem& out) {
+  const Index rows = p.block_count() + p.C.row_block_count();
+  split.local.resize(split.island_of.size());
+  out.H.clear();
+  out.C.clear();
+  out.D.clear();
+  out.F.clear();
+  out.laws.clear();
+  Index count = 0, unknowns = 0;
+  for (const Index c : split.blocks_of(i)) {
+    split.local[c] = count++;
+    out.laws.push_back(p.laws[c]);
+    unknowns += p.laws[c].dim;
+  }
+  count = 0;
+  for (const Index body : split.bodies_of(i)) split.local[rows + body] = count++;
+  if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
+    copy_sparse(p.H, split.bodies_of(i), out.H);
+  } else if (p.H.kind() == VelocityMatrix::Kind::Operator) {
+    if (!split.bodies_of(i).empty()) out.H = p.H;  // couples all velocities: all or none are here
+  } else {
+    for (const Index body : split.bodies_of(i)) {
+      const Index n = p.H.block_size(body);
+      std::copy_n(p.H.block(body), n * n, out.H.add_block(n));
+    }
+  }
+  out.k.resize(out.H.rows());
+  Index at = 0;
+  for (const Index body : split.bodies_of(i)) {
+    const Index n = p.H.block_size(body);
+    out.k.segment(at, n) = p.k.segment(p.H.block_begin(body), n);
+    at += n;
+  }
+  copy_rows(p.C, split.joints_of(i), split, rows, i, out.H.offsets(), out.C);
+  out.e.resize(out.C.rows());
+  for (Index j = 0; j < out.C.row_block_count(); ++j) {
+    out.e.segment(out.C.row_begin(j), out.C.dim(j)) =
+        p.e.segment(p.C.row_begin(split.joints_of(i)[j]), out.C.dim(j));
+  }
+  if (!p.D.empty()) copy_rows(p.D, split.blocks_of(i), split, rows, i, out.H.offsets(), out.D);
+  out.b.resize(unknowns);
+  std::vector<Index>& begin = split.parent;  // column starts of the island's F
+  begin.clear();
+  at = 0;
+  for (const Index c : split.blocks_of(i)) {
+    begin.push_back(at);
+    out.b.segment(at, p.laws[c].dim) = p.b.segment(split.offsets[c], p.laws[c].dim);
+    at += p.laws[c].dim;
+  }
+  if (!p.F.empty()) copy_rows(p.F, split.blocks_of(i), split, 0, i, begin, out.F);
+}
+
+namespace {
+
+/// Calls body/joint/block(start in the problem, start in the island, length) for every part.
+template <class Body, class Joint, class Block>
+void each_part(const CanonicalProblem& p, const IslandSplit& split, Index i, Body&& body,
+               Joint&& joint, Block&& block) {
+  Index at = 0;
+  for (const Index j : split.bodies_of(i)) {
+    body(p.H.block_begin(j), at, p.H.block_size(j));
+    at += p.H.block_size(j);
+  }
+  at = 0;
+  for (const Index j : split.joints_of(i)) {
+    joint(p.C.row_begin(j), at, p.C.dim(j));
+    at += p.C.dim(j);
+  }
+  at = 0;
+  for (const Index c : split.blocks_of(i)) {
+    block(split.offsets[c], at, p.laws[c].dim);
+    at += p.laws[c].dim;
+  }
+}
+
+template <class Dim>
+Index size_of(std::span<const Index> members, Dim&& dim) {
+  Index n = 0;
+  for (const Index j : members) n += dim(j);
+  return n;
+}
+
+}  // namespace
+
+void gather_scale(const CanonicalProblem& p, const IslandSplit& split, Index i,
+                  const ProblemScale& from, ProblemScale& to) {
+  to.v_free.resize(size_of(split.bodies_of(i), [&](Index j) { return p.H.block_size(j); }));
+  to.tau.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
+  each_part(
+      p, split, i,
+      [&](Index a, Index b, Index n) { to.v_free.segment(b, n) = from.v_free.segment(a, n); },
+      [](Index, Index, Index) {},
+      [&](Index a, Index b, Index n) { to.tau.segment(b, n) = from.tau.segment(a, n); });
+}
+
+void gather_solution(const CanonicalProblem& p, const IslandSplit& split, Index i,
+                     const Solution& from, Solution& to) {
+  to.v.resize(size_of(split.bodies_of(i), [&](Index j) { return p.H.block_size(j); }));
+  to.gamma.resize(size_of(split.joints_of(i), [&](Index j) { return p.C.dim(j); }));
+  to.lambda.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
+  to.w.resize(to.lambda.size());
+  each_part(
+      p, split, i, [&](Index a, Index b, Index n) { to.v.segment(b, n) = from.v.segment(a, n); },
+      [&](Index a, Index b, Index n) { to.gamma.segment(b, n) = from.gamma.segment(a, n); },
+      [&](Index a, Index b, Index n) {
+        to.lambda.segment(b, n) = from.lambda.segment(a, n);
+        to.w.segment(b, n) = from.w.segment(a, n);
+      });
+}
+
+void scatter_solution(const CanonicalProblem& p, const IslandSplit& split, Index i,
+                      const Solution& from, Solution& to) {
+  each_part(
+      p, split, i, [&](Index a, Index b, Index n) { to.v.segment(a, n) = from.v.segment(b, n); },
+      [&](Index a, Index b, Index n) { to.gamma.segment(a, n) = from.gamma.segment(b, n); },
+      [&](Index a, Index b, Index n) {
+        to.lambda.segment(a, n) = from.lambda.segment(b, n);
+        to.w.segment(a, n) = from.w.segment(b, n);
+      });
+}
+
+}  // namespace orthant

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/methods.cpp: problem => traits; method => how to run it and where it applies.
+#include "solver/methods.hpp"
+
+#include <array>
+
+#include "solver/workspace.hpp"
+
+namespace orthant {
+
+ProblemTraits traits_of(const CanonicalProblem& p) {
+  ProblemTraits t;
+  t.blocks = p.block_count();
+  t.rows = p.row_count() + p.bilateral_count();
+  t.equations = p.bilateral_count();
+  t.velocities = p.velocity_count();
+  for (const Law& law : p.laws) {
+    if (law.kind == LawKind::Free) t.equations += law.dim;
+    t.separable = t.separable && law.is_separable();
+    t.frictional = t.frictional || law.is_frictional();
+    t.planar = t.planar && (!law.is_frictional() || law.dim == 2);
+    t.exact = t.exact || law.is_exact();
+    t.rolling = t.rolling || law.has_rolling();
+  }
+  return t;
+}
+
+namespace {
+
+const char* always(const ProblemTraits&) { return nullptr; }
+
+MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                              const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  GaussSeidelSettings settings;
+  // A sweep over a handful of blocks costs less than one small factorisation.
+  if (effort == Effort::Quick) settings.hopeful_sweeps = p.block_count() <= 10 ? 300 : 100;
+  return solve_gauss_seidel(p, scale, settings, limits, work.gauss_seidel, x);
+}
+
+constexpr std::array kMethods = {
+    MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
+};
+
+}  // namespace
+
+const MethodEntry* find_method(Method method) {
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.method == method) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace orthant

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/methods.hpp: the table of methods and the order in which `automatic` tries them.
+// A new family adds its workspace to workspace.hpp, a row to the table in methods.cpp and its
+// places in the chains of automatic.cpp; nothing else knows that it exists.
+#pragma once
+
+#include <span>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+/// What the choice of a method looks at.
+struct ProblemTraits {
+  Index blocks = 0;         ///< law blocks
+  Index rows = 0;           ///< rows of the reduced problem: of C and of the laws
+  Index equations = 0;      ///< of these, rows of C and of Free laws
+  Index velocities = 0;     ///< 0 with no row of C: a local problem
+  bool separable = true;    ///< every law acts entry by entry
+  bool frictional = false;  ///< some law is a friction cone
+  bool planar = true;       ///< every friction cone has one tangent and no rolling
+  bool exact = false;       ///< some law has De Saxcé's shift
+  bool rolling = false;
+};
+ProblemTraits traits_of(const CanonicalProblem& problem);
+
+/// Quick: a first try that must give up early. Full: as well as the method can.
+enum class Effort : std::uint8_t { Quick, Full };
+
+struct MethodEntry {
+  Method method;
+  bool needs_local;  ///< takes the reduced problem
+  /// Null when it can run on such a problem, else the reason.
+  const char* (*why_not)(const ProblemTraits& traits);
+  MethodResult (*run)(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                      const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x);
+};
+
+/// The row of `method`; null for Automatic and for families that are not built in.
+const MethodEntry* find_method(Method method);
+
+/// One step of the automatic choice: run `method` when `when(traits)`.
+struct ChainLink {
+  Method method;
+  Effort effort;
+  bool (*when)(const ProblemTraits& traits);
+};
+std::span<const ChainLink> automatic_chain(const ProblemTraits& traits);
+
+}  // namespace orthant

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/solve.cpp: (problem, settings, start) => answer and report. See solve.hpp.
+// check → scale → islands → (λ = 0 | chain of methods) each → judge of the whole.
+#include "orthant/solver/solve.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+#include "orthant/math/law_kernel.hpp"
+#include "solver/methods.hpp"
+#include "solver/workspace.hpp"
+
+namespace orthant {
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Converged:
+      return "converged";
+    case Outcome::IterationLimit:
+      return "iteration limit";
+    case Outcome::WorkLimit:
+      return "work limit";
+    case Outcome::Stalled:
+      return "stalled";
+    case Outcome::RayTermination:
+      return "ray termination";
+    case Outcome::Infeasible:
+      return "infeasible";
+    case Outcome::NotFinite:
+      return "not finite";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(Method method) {
+  switch (method) {
+    case Method::Automatic:
+      return "automatic";
+    case Method::Enumeration:
+      return "enumeration";
+    case Method::Lemke:
+      return "lemke";
+    case Method::GaussSeidel:
+      return "gauss_seidel";
+    case Method::MinMapNewton:
+      return "min_map_newton";
+    case Method::FischerNewton:
+      return "fischer_newton";
+    case Method::InteriorPoint:
+      return "interior_point";
+    case Method::NonsmoothNewton:
+      return "nonsmooth_newton";
+    case Method::ProjectedGradient:
+      return "projected_gradient";
+    case Method::AcceleratedGradient:
+      return "accelerated_gradient";
+    case Method::ActiveSetCg:
+      return "active_set_cg";
+  }
+  return "unknown";
+}
+
+SolveWorkspace::SolveWorkspace() : impl_(std::make_unique<Impl>()) {}
+SolveWorkspace::~SolveWorkspace() = default;
+SolveWorkspace::SolveWorkspace(SolveWorkspace&&) noexcept = default;
+SolveWorkspace& SolveWorkspace::operator=(SolveWorkspace&&) noexcept = default;
+
+namespace {
+
+/// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
+bool all_finite(std::span<const double> x) {
+  double s = 0;
+  for (const double value : x) s += value * 0.0;
+  return s == 0;
+}
+bool all_finite(const VecX& x) {
+  return all_finite(std::span(x.data(), static_cast<std::size_t>(x.size())));
+}
+
+/// The numbers that change from step to step are looked at in every solve; the full check with its
+/// messages runs only when something is wrong.
+void check(const CanonicalProblem& p, const SolveSettings& settings) {
+  if (!(settings.tolerance > 0) || !std::isfinite(settings.tolerance)) {
+    throw Error("solve", "tolerance must be positive, got " + to_text(settings.tolerance));
+  }
+  if (settings.max_iterations < 0 || !(settings.work_limit >= 0) || !(settings.time_limit >= 0)) {
+    throw Error("solve", "limits must not be negative");
+  }
+  Index rows = 0;
+  bool good = true;
+  for (const Law& law : p.laws) {
+    rows += law.dim;
+    good = good && law.mu >= 0 && law.mu_r >= 0 && !(law.lo > law.hi);
+  }
+  good = good && p.k.size() == p.velocity_count() && p.e.size() == p.C.rows() &&
+         p.b.size() == rows && (p.D.empty() || p.D.rows() == rows) &&
+         (p.F.empty() || p.F.rows() == rows) && all_finite(p.k) && all_finite(p.e) &&
+         all_finite(p.b) && all_finite(p.C.all_values()) && all_finite(p.D.all_values()) &&
+         all_finite(p.F.all_values());
+  if (!good) {
+    validate(p, "solve");
+    throw Error("solve", "the problem has a value that is not allowed");
+  }
+}
+
+/// λ = 0 solves the island exactly: v = v_free and every w~ in its dual cone.
+bool solved_by_zero(const CanonicalProblem& p, const ProblemScale& scale) {
+  if (!p.C.empty()) return false;
+  Index at = 0;
+  for (Index c = 0; c < p.block_count(); ++c) {
+    const Law& law = p.laws[c];
+    Law part = law;
+    if (law.is_separable()) part.dim = 1;
+    for (int first = 0; first < law.dim; first += part.dim) {
+      double w[kMaxLawDim], z[kMaxLawDim];
+      for (int r = 0; r < part.dim; ++r) {
+        w[r] = p.b[at + first + r];
+        if (p.D.empty()) continue;
+        const double* d = p.D.values(c);
+        for (const BlockRows::Entry& entry : p.D.entries(c)) {
+          for (Index j = 0; j < entry.width; ++j) {
+            w[r] += d[(first + r) * entry.width + j] * scale.v_free[entry.column + j];
+          }
+          d += static_cast<std::ptrdiff_t>(law.dim) * entry.width;
+        }
+      }
+      for (int r = 0; r < part.dim; ++r) z[r] = -w[r];
+      z[0] -= shift_of(part, w);
+      project(part, z, z);
+      for (int r = 0; r < part.dim; ++r) {
+        if (z[r] != 0) return false;
+      }
+    }
+    at += law.dim;
+  }
+  return true;
+}
+
+/// One island while its methods run.
+struct IslandRun {
+  const CanonicalProblem& p;
+  const ProblemScale& scale;
+  Index number;
+  MethodLimits limits;  // work_limit: what is left
+  SolveWorkspace::Impl& work;
+  Solution& x;
+  SolveReport& report;
+  double residual = std::numeric_limits<double>::infinity();  // of x
+  Method method = Method::Automatic;
+  Outcome outcome = Outcome::NotFinite;
+  double spent = 0;
+};
+
+double judge_island(IslandRun& run) {
+  return judge_quick(run.p, run.scale, run.x, run.work.island_judge).value;
+}
+
+/// Runs a method on the reduced problem. What satisfies the reduced judge may still miss the
+/// tolerance of the real one, whose balance has its own rounding: then once more, tighter.
+MethodResult run_reduced(const MethodEntry& entry, Effort effort, IslandRun& run) {
+  SolveWorkspace::Impl& work = run.work;
+  if (!work.local_ready) {
+    reduce(run.p, work.reduce, work.local);
+    scale_of(work.local, work.local_scale_work, work.local_scale);
+    work.local_ready = true;
+  }
+  const Index bilateral = run.p.bilateral_count();
+  Solution& local = work.local_x;
+  local.v.resize(0);
+  local.gamma.resize(0);
+  local.lambda.resize(work.local.row_count());
+  local.w.setZero(work.local.row_count());
+  local.lambda.head(bilateral) = run.x.gamma;
+  local.lambda.tail(run.p.row_count()) = run.x.lambda;
+  MethodLimits limits = run.limits;
+  MethodResult total;
+  for (int round = 0; round < 2; ++round) {
+    const MethodResult r = entry.run(work.local, work.local_scale, effort, limits, work, local);
+    total.outcome = r.outcome;
+    total.residual = r.residual;
+    total.iterations += r.iterations;
+    total.work += r.work;
+    if (!local.lambda.allFinite()) break;
+    expand(run.p, work.reduce, local, run.x);
+    if (r.residual > limits.tolerance || judge_island(run) <= limits.tolerance) break;
+    limits.tolerance *= 1e-2;
+  }
+  return total;
+}
+
+/// Runs one method from the best answer so far; keeps whichever answer is better.
+void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
+  Solution& best = run.work.best;
+  best.v = run.x.v;
+  best.gamma = run.x.gamma;
+  best.lambda = run.x.lambda;
+  MethodResult result;
+  if (entry.needs_local && !run.p.is_local()) {
+    result = run_reduced(entry, effort, run);
+  } else {
+    result = entry.run(run.p, run.scale, effort, run.limits, run.work, run.x);
+  }
+  run.spent += result.work;
+  const double residual = judge_island(run);
+  // The judge decides; a method that claims too much has stalled.
+  Outcome outcome = result.outcome;
+  if (residual <= run.limits.tolerance)
+    outcome = Outcome::Converged;
+  else if (outcome == Outcome::Converged)
+    outcome = Outcome::Stalled;
+  run.report.attempts.push_back({entry.method, outcome, run.number, result.iterations, residual});
+  run.report.iterations += result.iterations;
+  // What an unsolvable problem was recognised by stays the outcome, unless someone solves it.
+  const bool verdict = run.outcome == Outcome::Infeasible ||
+                       (run.outcome == Outcome::RayTermination && outcome != Outcome::Infeasible);
+  if (outcome == Outcome::Converged || !verdict) run.outcome = outcome;
+  if (residual < run.residual) {
+    run.residual = residual;
+    run.method = entry.method;
+  } else {
+    run.x.v = best.v;
+    run.x.gamma = best.gamma;
+    run.x.lambda = best.lambda;
+  }
+}
+
+void solve_island(IslandRun& run, Method wanted, double work_limit) {
+  run.work.local_ready = false;
+  if (solved_by_zero(run.p, run.scale)) {
+    run.x.v = run.scale.v_free;
+    run.x.lambda.setZero();
+    run.outcome = Outcome::Converged;
+    run.residual = 0;
+    return;
+  }
+  const ProblemTraits traits = traits_of(run.p);
+  if (wanted != Method::Automatic) {
+    return attempt(*find_method(wanted), Effort::Full, run);
+  }
+  for (const ChainLink& link : automatic_chain(traits)) {
+    const MethodEntry* entry = find_method(link.method);
+    if (entry == nullptr || entry->why_not(traits) != nullptr || !link.when(traits)) continue;
+    attempt(*entry, link.effort, run);
+    if (run.outcome == Outcome::Converged || run.outcome == Outcome::Infeasible) return;
+    if (work_limit > 0) run.limits.work_limit = std::max(work_limit - run.spent, 1.0);
+    if (run.limits.exhausted(0) || (work_limit > 0 && run.spent >= work_limit)) {
+      run.outcome = Outcome::WorkLimit;
+      return;
+    }
+  }
+}
+
+bool usable_start(const CanonicalProblem& p, const Solution& x) {
+  return x.v.size() == p.velocity_count() && x.gamma.size() == p.bilateral_count() &&
+         x.lambda.size() == p.row_count() && all_finite(x.v) && all_finite(x.gamma) &&
+         all_finite(x.lambda);
+}
+
+}  // namespace
+
+void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorkspace& workspace,
+           Solution& x, SolveReport& report) {
+  SolveWorkspace::Impl& work = workspace.impl();
+  report.outcome = Outcome::NotFinite;
+  report.method = settings.method;
+  report.iterations = 0;
+  report.attempts.clear();
+  check(p, settings);
+  if (settings.method != Method::Automatic) {
+    const std::string reason = why_not_applicable(settings.method, p);
+    if (!reason.empty()) throw Error("solve", reason);
+  }
+  const Timer clock;
+  scale_of(p, work.scale_work, work.scale);
+  if (!settings.use_warm_start || !usable_start(p, x)) {
+    x.gamma.setZero(p.bilateral_count());
+    x.lambda.setZero(p.row_count());
+    x.v = work.scale.v_free;
+  }
+  x.w.resize(p.row_count());
+  find_islands(p, work.split);
+  report.island_count = work.split.count;
+
+  MethodLimits limits{.tolerance = settings.tolerance,
+                      .max_iterations = settings.max_iterations,
+                      .work_limit = settings.work_limit,
+                      .trace = settings.trace,
+                      .clock = &clock,
+                      .time_limit = settings.time_limit};
+  double spent = 0, hardest = -1;
+  Outcome outcome = Outcome::Converged;
+  const auto finish = [&](const IslandRun& run) {
+    spent += run.spent;
+    if (settings.work_limit > 0) limits.work_limit = std::max(settings.work_limit - spent, 1.0);
+    // The hardest island: one that failed, else the one that took the most work.
+    const bool failed = run.outcome != Outcome::Converged;
+    const double hardness = failed ? std::numeric_limits<double>::infinity() : run.spent;
+    if (hardness > hardest) {
+      hardest = hardness;
+      report.method = run.method;
+      outcome = run.outcome;
+    }
+  };
+  if (work.split.count == 1 && work.split.lone_bodies.empty()) {
+    IslandRun run{p, work.scale, 0, limits, work, x, report};
+    solve_island(run, settings.method, limits.work_limit);
+    finish(run);
+  } else {
+    for (Index i = 0; i < work.split.count; ++i) {
+      extract_island(p, work.split, i, work.island);
+      gather_scale(p, work.split, i, work.scale, work.island_scale);
+      gather_solution(p, work.split, i, x, work.island_x);
+      IslandRun run{work.island, work.island_scale, i, limits, work, work.island_x, report};
+      solve_island(run, settings.method, limits.work_limit);
+      scatter_solution(p, work.split, i, work.island_x, x);
+      finish(run);
+    }
+    for (const Index body : work.split.lone_bodies) {
+      const Index at = p.H.block_begin(body), n = p.H.block_size(body);
+      x.v.segment(at, n) = work.scale.v_free.segment(at, n);
+    }
+  }
+  report.residual = judge(p, work.scale, x, work.scale_work.inverse, work.judge);
+  x.w = work.judge.w;
+  if (report.residual.value <= settings.tolerance) {
+    report.outcome = Outcome::Converged;
+  } else {
+    report.outcome = outcome == Outcome::Converged ? Outcome::Stalled : outcome;
+  }
+}
+
+SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,
+                  SolveWorkspace& workspace, Solution& solution) {
+  SolveReport report;
+  solve(problem, settings, workspace, solution, report);
+  return report;
+}
+
+SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,
+                  Solution& solution) {
+  SolveWorkspace workspace;
+  solution = zero_solution(problem);
+  return solve(problem, settings, workspace, solution);
+}
+
+std::string why_not_applicable(Method method, const CanonicalProblem& problem) {
+  if (method == Method::Automatic) return {};
+  const std::string name(name_of(method));
+  const MethodEntry* entry = find_method(method);
+  if (entry == nullptr) return "method '" + name + "' is not part of this build";
+  // Islands are solved one by one, so each has to suit.
+  IslandSplit split;
+  find_islands(problem, split);
+  CanonicalProblem island;
+  for (Index i = 0; i < split.count; ++i) {
+    extract_island(problem, split, i, island);
+    const char* reason = entry->why_not(traits_of(island));
+    if (reason != nullptr) return "method '" + name + "' does not apply: " + reason;
+  }
+  return {};
+}
+
+}  // namespace orthant

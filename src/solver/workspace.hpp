@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/workspace.hpp: scratch of solve() and of every family. Nothing in it outlives a call.
+#pragma once
+
+#include "orthant/problem/special_cases.hpp"
+#include "orthant/solver/gauss_seidel.hpp"
+#include "solver/islands.hpp"
+
+namespace orthant {
+
+struct SolveWorkspace::Impl {
+  // The whole problem.
+  ScaleWorkspace scale_work;
+  ProblemScale scale;
+  JudgeWorkspace judge;
+  IslandSplit split;
+
+  // The island at hand.
+  CanonicalProblem island;
+  ProblemScale island_scale;
+  Solution island_x;
+  JudgeWorkspace island_judge;
+  Solution best;
+
+  // Its reduced form, made when the first method asks for it.
+  bool local_ready = false;
+  ReduceWorkspace reduce;
+  CanonicalProblem local;
+  ScaleWorkspace local_scale_work;
+  ProblemScale local_scale;
+  Solution local_x;
+
+  // The families.
+  GaussSeidelWorkspace gauss_seidel;
+};
+
+}  // namespace orthant
