@@ -26,7 +26,7 @@ void VelocityMatrix::clear() {
 VelocityMatrix VelocityMatrix::sparse(SparseMatrix H, std::vector<Index> offsets) {
   VelocityMatrix m;
   m.kind_ = Kind::Sparse;
-  m.sparse_ = std::move(H);
+  m.sparse_.swap(H);  // Eigen 3.4 has no move assignment here
   m.sparse_.makeCompressed();
   m.offset_ = std::move(offsets);
   return m;

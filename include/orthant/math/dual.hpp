@@ -112,6 +112,7 @@ T min_of(const T& a, const T& b) {
 
 }  // namespace orthant
 
+/// @cond Eigen's own hooks, not part of the interface
 template <int N>
 struct Eigen::NumTraits<orthant::Dual<N>> : Eigen::NumTraits<double> {
   using Real = orthant::Dual<N>;
@@ -136,3 +137,4 @@ template <int N, class Op>
 struct Eigen::ScalarBinaryOpTraits<double, orthant::Dual<N>, Op> {
   using ReturnType = orthant::Dual<N>;
 };
+/// @endcond
