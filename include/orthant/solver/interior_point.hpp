@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/interior_point.hpp: primal-dual interior point on the canonical problem, exact friction
+// included.
+//
+//   H v − Cᵀγ − Dᵀλ = k,   C v + e = 0,   x = A λ + a ∈ Q,   y ∈ Q,   x ∘ y = κ 1 → 0,
+//   Aᵀ y − shift(y) e_n = D v + F λ + b
+//
+// Q is a product of half-lines and Lorentz cones: every law is an affine map A onto a few of them.
+// De Saxcé's shift μ|y_t| stands inside the Newton matrix. Method: docs/solvers.md.
+#pragma once
+
+#include <memory>
+
+#include "orthant/problem/residual.hpp"
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+struct InteriorPointSettings {
+  int max_iterations = 100;    ///< steps of all starts together; one or two factorisations a step
+  int restarts = 2;            ///< from other points when stuck, at most 2
+  double to_boundary = 0.995;  ///< part of the way to the boundary of the cones
+  double short_step = 0.3;     ///< below it a centring step is taken instead
+  double centring = 0.5;       ///< what is left of residual and barrier after a centring step
+  double stuck_step = 0.1;     ///< a centring step below it is taken again with the shift held
+  double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
+  double held_centring = 0.8;  ///< what is left of the barrier after such a step
+  int refinement_steps = 2;    ///< of each linear solve, at most
+};
+
+/// Scratch; losing it loses nothing.
+class InteriorPointWorkspace {
+ public:
+  InteriorPointWorkspace();
+  ~InteriorPointWorkspace();
+  InteriorPointWorkspace(InteriorPointWorkspace&&) noexcept;
+  InteriorPointWorkspace& operator=(InteriorPointWorkspace&&) noexcept;
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Takes any canonical problem, local or with velocities, whose H is not an operator.
+MethodResult solve_interior_point(const CanonicalProblem& problem, const ProblemScale& scale,
+                                  const InteriorPointSettings& settings, const MethodLimits& limits,
+                                  InteriorPointWorkspace& work, Solution& x);
+
+}  // namespace orthant

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/interior_point/cone_set.cpp: (x, y) => scaling, Newton blocks, steps and their lengths.
+// Every kernel runs over at most three numbers a cone. Formulas: docs/solvers.md, Interior point.
+#include "cone_set.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace orthant::interior_point {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double tail_dot(const double* p, const double* q, int n) {
+  double s = 0;
+  for (int i = 1; i < n; ++i) s += p[i] * q[i];
+  return s;
+}
+
+double tail_norm(const double* p, int n) {
+  return n == 1 ? 0.0 : n == 2 ? std::abs(p[1]) : std::sqrt(tail_dot(p, p, n));
+}
+
+/// p_0² − |p_1|² from the distance to the boundary.
+double determinant(const double* p, double slack, int n) {
+  return slack * (slack + 2 * tail_norm(p, n));
+}
+
+/// |p_1 + α d_1| − |p_1| without cancellation.
+double growth(const double* p, const double* d, double alpha, int n) {
+  if (n == 1) return 0;
+  double along = 0, across = 0, begin = 0, end = 0;
+  for (int i = 1; i < n; ++i) {
+    const double moved = p[i] + alpha * d[i];
+    along += p[i] * d[i];
+    across += d[i] * d[i];
+    begin += p[i] * p[i];
+    end += moved * moved;
+  }
+  const double sum = std::sqrt(begin) + std::sqrt(end);
+  return sum > 0 ? alpha * (2 * along + alpha * across) / sum : 0.0;
+}
+
+/// out = W p, W = [[a_0, a_1ᵀ], [a_1, I + a_1 a_1ᵀ/(1 + a_0)]]; sign −1: W⁻¹ = J W J.
+void rotate(const double* a, double sign, const double* p, int n, double* out) {
+  const double along = tail_dot(a, p, n), p0 = p[0];
+  const double f = sign * p0 + along / (1 + a[0]);
+  out[0] = a[0] * p0 + sign * along;
+  for (int i = 1; i < n; ++i) out[i] = p[i] + f * a[i];
+}
+
+/// Longest α with p + α d in the cone: p is turned onto the axis, where the limit is a difference
+/// of two numbers (Domahidi, Chu, Boyd 2013).
+double longest(const double* p, double slack, const double* d, int n) {
+  if (n == 1) return d[0] < 0 ? -slack / d[0] : kInfinity;
+  const double root = std::sqrt(determinant(p, slack, n));
+  double bar[kMaxCone] = {};
+  for (int i = 0; i < n; ++i) bar[i] = p[i] / root;
+  const double along = bar[0] * d[0] - tail_dot(bar, d, n);
+  const double f = (along + d[0]) / (bar[0] + 1);
+  double across = 0;
+  for (int i = 1; i < n; ++i) {
+    const double r = d[i] - f * bar[i];
+    across += r * r;
+  }
+  const double limit = std::sqrt(across) - along;
+  return limit > 0 ? root / limit : kInfinity;
+}
+
+}  // namespace
+
+void ConeSet::resize() {
+  points_.assign(cones_.size(), Point{});
+  scaling_.resize(cones_.size());
+  shift_weight_ = 1;
+}
+
+void ConeSet::start(const double* lambda, double value) {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    Point& p = points_[i];
+    p = Point{};
+    p.x[0] = k.c * lambda[k.row] + k.a;
+    for (int j = 1; j < k.dim; ++j) p.x[j] = lambda[k.tail + j - 1];
+    p.slack_x = p.x[0] - tail_norm(p.x, k.dim);
+    p.y[0] = p.slack_y = value;
+  }
+}
+
+bool ConeSet::is_interior() const {
+  return std::all_of(points_.begin(), points_.end(),
+                     [](const Point& p) { return p.slack_x > 0 && p.slack_y > 0; });
+}
+
+double ConeSet::gap() const { return gap_after(0); }
+
+double ConeSet::gap_after(double alpha) const {
+  if (points_.empty()) return 0;
+  double s = 0;
+  for (const Point& p : points_) {
+    for (int j = 0; j < kMaxCone; ++j) s += (p.x[j] + alpha * p.dx[j]) * (p.y[j] + alpha * p.dy[j]);
+  }
+  return s / static_cast<double>(points_.size());
+}
+
+double ConeSet::least_product() const {
+  double least = kInfinity;
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Scaling& s = scaling_[i];
+    const double low = s.det / (s.z[0] + tail_norm(s.z, cones_[i].dim));
+    least = std::min(least, low * low);
+  }
+  return least;
+}
+
+void ConeSet::subtract_velocity(double* w) const {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    const Point& p = points_[i];
+    w[k.row] -= k.c * (k.exact ? p.slack_y : p.y[0]);
+    for (int j = 1; j < k.dim; ++j) w[k.tail + j - 1] -= p.y[j];
+  }
+}
+
+bool ConeSet::compute_scaling() {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const int n = cones_[i].dim;
+    const Point& p = points_[i];
+    Scaling& s = scaling_[i];
+    if (!(p.slack_x > 0 && p.slack_y > 0)) return false;
+    if (n == 1) {
+      s.eta = p.y[0] / p.x[0];
+      s.z[0] = s.det = std::sqrt(p.x[0] * p.y[0]);
+      s.det *= s.det;
+      s.a[0] = 1;
+      continue;
+    }
+    const double rx = std::sqrt(determinant(p.x, p.slack_x, n));
+    const double ry = std::sqrt(determinant(p.y, p.slack_y, n));
+    const double cosine = (p.x[0] * p.y[0] + tail_dot(p.x, p.y, n)) / (rx * ry);
+    const double chi = std::sqrt((1 + cosine) / 2);
+    for (int j = 1; j < n; ++j) s.a[j] = (p.y[j] / ry - p.x[j] / rx) / (2 * chi);
+    s.a[0] = std::sqrt(1 + tail_dot(s.a, s.a, n));
+    s.eta = ry / rx;
+    s.det = rx * ry;
+    rotate(s.a, 1, p.x, n, s.z);
+    const double root = std::sqrt(s.eta);
+    for (int j = 0; j < n; ++j) s.z[j] *= root;
+  }
+  return true;
+}
+
+void ConeSet::newton_block(std::size_t i, double* block) const {
+  const Cone& k = cones_[i];
+  const Scaling& s = scaling_[i];
+  const int n = k.dim;
+  if (n == 1) {
+    block[0] = k.c * k.c * s.eta;
+    return;
+  }
+  for (int r = 0; r < n; ++r) {
+    for (int c = 0; c < n; ++c) block[r * n + c] = s.eta * 2 * s.a[r] * s.a[c];
+    block[r * n + r] += s.eta;
+  }
+  // 2a_0² − 1 = 1 + 2|a_1|², the form without cancellation.
+  block[0] = s.eta * (1 + 2 * tail_dot(s.a, s.a, n));
+  if (k.exact && shift_weight_ > 0) {
+    const Point& p = points_[i];
+    const double t = tail_norm(p.y, n);
+    for (int j = 1; t > 0 && j < n; ++j) {
+      const double slope = shift_weight_ * p.y[j] / t;
+      for (int c = 0; c < n; ++c) block[c] -= slope * block[j * n + c];
+    }
+  }
+  for (int c = 0; c < n; ++c) block[c] *= k.c;
+  for (int r = 0; r < n; ++r) block[r * n] *= k.c;
+}
+
+void ConeSet::aim(double target, double second_order, double* rhs) {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    const Point& p = points_[i];
+    Scaling& s = scaling_[i];
+    const int n = k.dim;
+    if (n == 1) {
+      s.c[0] = (target - second_order * p.dx[0] * p.dy[0]) / p.x[0] - p.y[0];
+      rhs[k.row] += k.c * s.c[0];
+      continue;
+    }
+    // The factors sqrt(η) of V and V⁻ᵀ cancel in the product.
+    double right[kMaxCone] = {target}, f[kMaxCone], g[kMaxCone], u[kMaxCone];
+    if (second_order != 0) {
+      rotate(s.a, 1, p.dx, n, f);
+      rotate(s.a, -1, p.dy, n, g);
+      right[0] -= second_order * (f[0] * g[0] + tail_dot(f, g, n));
+      for (int j = 1; j < n; ++j) right[j] -= second_order * (f[0] * g[j] + g[0] * f[j]);
+    }
+    u[0] = (s.z[0] * right[0] - tail_dot(s.z, right, n)) / s.det;
+    for (int j = 1; j < n; ++j) u[j] = (right[j] - u[0] * s.z[j]) / s.z[0];
+    rotate(s.a, 1, u, n, s.c);
+    const double root = std::sqrt(s.eta);
+    for (int j = 0; j < n; ++j) s.c[j] = root * s.c[j] - p.y[j];
+
+    double normal = s.c[0];
+    if (k.exact) {
+      const double t = tail_norm(p.y, n);
+      if (t > 0) normal -= shift_weight_ * tail_dot(p.y, s.c, n) / t;
+    }
+    rhs[k.row] += k.c * normal;
+    for (int j = 1; j < n; ++j) rhs[k.tail + j - 1] += s.c[j];
+  }
+}
+
+void ConeSet::compute_step(const double* dlambda) {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    const Scaling& s = scaling_[i];
+    Point& p = points_[i];
+    const int n = k.dim;
+    p.dx[0] = k.c * dlambda[k.row];
+    for (int j = 1; j < n; ++j) p.dx[j] = dlambda[k.tail + j - 1];
+    if (n == 1) {
+      p.dy[0] = s.c[0] - s.eta * p.dx[0];
+      continue;
+    }
+    const double along = 2 * (s.a[0] * p.dx[0] + tail_dot(s.a, p.dx, n));
+    p.dy[0] = s.c[0] - s.eta * (along * s.a[0] - p.dx[0]);
+    for (int j = 1; j < n; ++j) p.dy[j] = s.c[j] - s.eta * (along * s.a[j] + p.dx[j]);
+  }
+}
+
+double ConeSet::longest_step() const {
+  double alpha = kInfinity;
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Point& p = points_[i];
+    alpha = std::min(alpha, longest(p.x, p.slack_x, p.dx, cones_[i].dim));
+    alpha = std::min(alpha, longest(p.y, p.slack_y, p.dy, cones_[i].dim));
+  }
+  return alpha;
+}
+
+void ConeSet::advance(double alpha) {
+  const auto move = [&](double* p, double& slack, const double* d, int n) {
+    slack += alpha * d[0] - growth(p, d, alpha, n);
+    for (int j = 1; j < n; ++j) p[j] += alpha * d[j];
+    p[0] = slack + tail_norm(p, n);
+  };
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    Point& p = points_[i];
+    move(p.x, p.slack_x, p.dx, cones_[i].dim);
+    move(p.y, p.slack_y, p.dy, cones_[i].dim);
+  }
+}
+
+}  // namespace orthant::interior_point

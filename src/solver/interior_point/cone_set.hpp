@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/interior_point/cone_set.hpp: laws => a flat list of half-lines and Lorentz cones, and the
+// arithmetic of the interior point on them.
+//
+// Cone i sees λ through x = (c λ_row + a, λ_tail) and answers w through
+//   w_row += c (y_0 − |y_1|),  w_tail += y_1        (−|y_1| only for exact laws: De Saxcé's shift)
+//   orthant entry c = 1            box      c = ±1, a = −lo or hi: two cones on one row
+//   friction      c = μ            rolling  c = μ and c = μ_r: two cones that share λ_n
+// Nesterov–Todd scaling: z = V x = V⁻ᵀ y, VᵀV = η (2 a aᵀ − J).
+#pragma once
+
+#include <vector>
+
+#include "orthant/math/types.hpp"
+
+namespace orthant::interior_point {
+
+inline constexpr int kMaxCone = 3;
+
+struct Cone {
+  Index row;         ///< of λ: the entry behind x_0
+  Index tail;        ///< of λ: the first entry behind x_1
+  std::uint8_t dim;  ///< 1: half-line; 2, 3: Lorentz
+  bool exact;        ///< with De Saxcé's shift
+  double c;          ///< slope of x_0
+  double a;          ///< offset of x_0
+};
+
+class ConeSet {
+ public:
+  void clear() { cones_.clear(); }
+  void add(const Cone& cone) { cones_.push_back(cone); }
+  /// Sizes the arrays for the cones added.
+  void resize();
+  std::size_t size() const { return cones_.size(); }
+  const Cone& operator[](std::size_t i) const { return cones_[i]; }
+
+  /// x = A λ + a as it is, y = (value, 0, 0) in every cone.
+  void start(const double* lambda, double value);
+  bool is_interior() const;
+  /// κ = xᵀy / number of cones.
+  double gap() const;
+  /// κ after a step of length α.
+  double gap_after(double alpha) const;
+  /// Smallest eigenvalue of the scaled product over all cones; κ when centred.
+  double least_product() const;
+  /// w −= Aᵀ y − shift(y) e_n.
+  void subtract_velocity(double* w) const;
+
+  /// Nesterov–Todd point of (x, y). False when a cone has left its interior.
+  bool compute_scaling();
+  /// B VᵀV A of cone i, row-major dim x dim over (row, tail…); B = Aᵀ − shift'(y).
+  void newton_block(std::size_t i, double* block) const;
+  /// How much of the shift's derivative the Newton matrix sees: 1 all of it, 0 shift held fixed.
+  void set_shift_weight(double weight) { shift_weight_ = weight; }
+
+  /// Sets the target of the next step: z ∘ (V dx + V⁻ᵀdy) = κ_target e − z∘z − second (V⁻ᵀdy)∘(V
+  /// dx) with the (dx, dy) of the step before, and adds B c to the right-hand side.
+  void aim(double target, double second_order, double* rhs);
+  /// dx = A dλ, dy = −VᵀV dx + c.
+  void compute_step(const double* dlambda);
+
+  /// Longest α with x + α dx and y + α dy in the cones; infinite when there is no limit.
+  double longest_step() const;
+  void advance(double alpha);
+
+ private:
+  // The distance x_0 − |x_1| to the boundary is kept by itself and updated by differences:
+  // recomputed from x it would lose all its digits where a sliding contact ends, on the boundary.
+  struct Point {
+    double x[kMaxCone], y[kMaxCone], dx[kMaxCone], dy[kMaxCone];
+    double slack_x, slack_y;
+  };
+  struct Scaling {
+    double a[kMaxCone], z[kMaxCone], c[kMaxCone];
+    double eta;  // sqrt(det y / det x)
+    double det;  // of z
+  };
+  std::vector<Cone> cones_;
+  std::vector<Point> points_;
+  std::vector<Scaling> scaling_;
+  double shift_weight_ = 1;
+};
+
+}  // namespace orthant::interior_point

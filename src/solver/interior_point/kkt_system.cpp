@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/interior_point/kkt_system.cpp: problem => scaled Newton matrix, factor, solve.
+#include "kkt_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "orthant/base/assert.hpp"
+
+namespace orthant::interior_point {
+namespace {
+
+/// Weight of the proximal term of rows without a cone, after scaling.
+constexpr double kProximal = 1e-13;
+
+/// The power of two nearest to a: scaling by it is exact.
+double power_of_two(double a) {
+  if (!(a > 0) || !std::isfinite(a)) return 1;
+  int exponent = 0;
+  const double mantissa = std::frexp(a, &exponent);
+  return std::ldexp(1.0, mantissa < std::sqrt(0.5) ? exponent - 1 : exponent);
+}
+
+template <class Visit>
+void each_value(const BlockRows& A, Visit&& visit) {
+  for (Index i = 0; i < A.row_block_count(); ++i) {
+    const double* a = A.values(i);
+    const Index d = A.dim(i), at = A.row_begin(i);
+    for (const auto& entry : A.entries(i)) {
+      for (Index r = 0; r < d; ++r) {
+        for (Index c = 0; c < entry.width; ++c)
+          visit(at + r, entry.column + c, a[r * entry.width + c]);
+      }
+      a += static_cast<std::ptrdiff_t>(d) * entry.width;
+    }
+  }
+}
+
+template <class Visit>
+void each_value(const VelocityMatrix& H, Visit&& visit) {
+  if (H.kind() == VelocityMatrix::Kind::Sparse) {
+    const SparseMatrix& A = H.sparse_matrix();
+    for (Index c = 0; c < A.outerSize(); ++c) {
+      for (SparseMatrix::InnerIterator it(A, c); it; ++it) visit(it.row(), c, it.value());
+    }
+    return;
+  }
+  for (Index i = 0; i < H.block_count(); ++i) {
+    const Index n = H.block_size(i), at = H.block_begin(i);
+    const double* a = H.block(i);
+    for (Index r = 0; r < n; ++r) {
+      for (Index c = 0; c < n; ++c) visit(at + r, at + c, a[r * n + c]);
+    }
+  }
+}
+
+}  // namespace
+
+void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
+  ORTHANT_ASSERT(p.H.kind() != VelocityMatrix::Kind::Operator);
+  velocities_ = p.velocity_count();
+  bilateral_ = p.bilateral_count();
+  rows_ = p.row_count();
+  choose_scales(p);
+  list_cones(p, cones);
+  assemble(p, cones);
+  compress();
+  slots_.clear();
+  const Index at = velocities_ + bilateral_;
+  for (std::size_t i = 0; i < cones.size(); ++i) {
+    const Cone& k = cones[i];
+    for (int r = 0; r < k.dim; ++r) {
+      for (int c = 0; c < k.dim; ++c) {
+        slots_.push_back(
+            slot(at + (r ? k.tail + r - 1 : k.row), at + (c ? k.tail + c - 1 : k.row)));
+      }
+    }
+  }
+  proximal_.clear();
+  for (Index i = velocities_; i < size(); ++i) {
+    const bool cone = i >= at && (std::isfinite(low_[i - at]) || std::isfinite(high_[i - at]));
+    if (!cone && !(i >= at && (off_[i - at] || is_tangent_[i - at])))
+      proximal_.push_back(slot(i, i));
+  }
+  lu_.analyze(K_);
+  factor_work_ = 0;
+}
+
+void KktSystem::choose_scales(const CanonicalProblem& p) {
+  const Index nv = velocities_, ng = bilateral_, at = nv + ng;
+  VecX d = VecX::Zero(size());
+  each_value(p.H, [&](Index r, Index c, double a) {
+    if (r == c) d[r] = std::abs(a);
+  });
+  const auto add = [&](const BlockRows& A, Index first) {
+    each_value(A, [&](Index r, Index c, double a) {
+      if (d[c] > 0) d[first + r] += a * a / d[c];
+    });
+  };
+  add(p.C, nv);
+  add(p.D, at);
+  each_value(p.F, [&](Index r, Index c, double a) {
+    if (r == c) d[at + r] += std::abs(a);
+  });
+  // A frictional block has one scale for normal and tangents (one unit), one for its torques.
+  Index row = 0;
+  off_.assign(rows_, 0);
+  is_tangent_.assign(rows_, 0);
+  fixed_ = VecX::Zero(rows_);
+  for (const Law& law : p.laws) {
+    double* e = d.data() + at + row;
+    const auto average = [&](int first, int count) {
+      double mean = 0;
+      for (int i = 0; i < count; ++i) mean += e[first + i] / count;
+      for (int i = 0; i < count; ++i) e[first + i] = mean;
+    };
+    if (law.is_frictional()) {
+      const int t = law.tangent_dim(), q = law.rolling_dim();
+      average(0, 1 + t);
+      average(1 + t, q);
+      for (int i = 1; i < law.dim; ++i) is_tangent_[row + i] = 1;
+      for (int i = 0; i < t; ++i) off_[row + 1 + i] = law.mu == 0;
+      for (int i = 0; i < q; ++i) off_[row + 1 + t + i] = law.mu_r == 0;
+    }
+    for (int i = 0; i < law.dim; ++i) {
+      if (law.kind == LawKind::Zero) off_[row + i] = 1;
+      if (law.kind == LawKind::Box && law.lo == law.hi) off_[row + i] = 1, fixed_[row + i] = law.lo;
+    }
+    row += law.dim;
+  }
+  s_.resize(size());
+  for (Index i = 0; i < size(); ++i) s_[i] = power_of_two(1 / std::sqrt(d[i]));
+  // Rows without a diagonal (a circuit's equations) take the scale of what they are coupled with.
+  if (rows_ > 0) {
+    VecX best = VecX::Zero(size());
+    each_value(p.F, [&](Index r, Index c, double a) {
+      if (d[at + r] == 0) best[at + r] = std::max(best[at + r], std::abs(a) * s_[at + c]);
+      if (d[at + c] == 0) best[at + c] = std::max(best[at + c], std::abs(a) * s_[at + r]);
+    });
+    for (Index i = at; i < size(); ++i) {
+      if (d[i] == 0 && best[i] > 0) s_[i] = power_of_two(1 / best[i]);
+    }
+  }
+  for (Index i = 0; i < rows_; ++i) {
+    if (off_[i]) s_[at + i] = 0;
+  }
+  g_.resize(size());
+  g_.head(nv) = -p.k;
+  g_.segment(nv, ng) = p.e;
+  g_.tail(rows_) = p.b;
+  if (fixed_.size() > 0 && !fixed_.isZero(0)) {
+    VecX impulse = VecX::Zero(nv), w = VecX::Zero(rows_);
+    if (!p.D.empty()) p.D.multiply_transpose_add(1, fixed_, impulse);
+    if (!p.F.empty()) p.F.multiply_add(1, fixed_, w);
+    g_.head(nv) -= impulse;
+    g_.tail(rows_) += w;
+  }
+  g_.array() *= s_.array();
+  // Only what can push counts: with every b ≥ 0 a huge gap must not shrink the rest away.
+  size_ = power_of_two(g_.size() > 0 ? g_.cwiseAbs().maxCoeff() : 0.0);
+  g_ /= size_;
+}
+
+void KktSystem::list_cones(const CanonicalProblem& p, ConeSet& cones) {
+  cones.clear();
+  exact_ = false;
+  low_.assign(rows_, -std::numeric_limits<double>::infinity());
+  high_.assign(rows_, std::numeric_limits<double>::infinity());
+  Index row = 0;
+  const double* s = s_.data() + velocities_ + bilateral_;
+  for (const Law& law : p.laws) {
+    const auto width = [](int n) { return static_cast<std::uint8_t>(1 + n); };
+    if (law.is_frictional()) {
+      const int t = law.tangent_dim(), q = law.rolling_dim();
+      const bool slides = law.mu > 0, rolls = q > 0 && law.mu_r > 0;
+      low_[row] = 0;
+      exact_ = exact_ || (law.is_exact() && (slides || rolls));
+      if (slides) cones.add({row, row + 1, width(t), law.is_exact(), law.mu, 0});
+      if (rolls) {
+        const double c = law.mu_r * s[row] / s[row + 1 + t];
+        cones.add({row, row + 1 + t, width(q), law.is_exact(), c, 0});
+      }
+      if (!slides && !rolls) cones.add({row, row, 1, false, 1, 0});
+    } else {
+      for (Index i = row; i < row + law.dim; ++i) {
+        if (law.kind == LawKind::Orthant) cones.add({i, i, 1, false, 1, 0}), low_[i] = 0;
+        if (law.kind != LawKind::Box || law.lo == law.hi) continue;
+        const double unit = size_ * s[i];
+        low_[i] = law.lo / unit;
+        high_[i] = law.hi / unit;
+        if (!std::isinf(law.lo)) cones.add({i, i, 1, false, 1, -law.lo / unit});
+        if (!std::isinf(law.hi)) cones.add({i, i, 1, false, -1, law.hi / unit});
+      }
+    }
+    row += law.dim;
+  }
+  cones.resize();
+}
+
+void KktSystem::assemble(const CanonicalProblem& p, const ConeSet& cones) {
+  const Index nv = velocities_, at = nv + bilateral_;
+  triplets_.clear();
+  const auto put = [&](Index r, Index c, double a) {
+    const double value = s_[r] * a * s_[c];
+    if (value != 0) triplets_.push_back({r, c, value});
+  };
+  each_value(p.H, put);
+  each_value(p.C, [&](Index r, Index c, double a) {
+    put(nv + r, c, a);
+    put(c, nv + r, -a);
+  });
+  each_value(p.D, [&](Index r, Index c, double a) {
+    put(at + r, c, a);
+    put(c, at + r, -a);
+  });
+  each_value(p.F, [&](Index r, Index c, double a) { put(at + r, at + c, a); });
+  for (std::size_t i = 0; i < cones.size(); ++i) {
+    const Cone& k = cones[i];
+    for (int r = 0; r < k.dim; ++r) {
+      for (int c = 0; c < k.dim; ++c) {
+        triplets_.push_back(
+            {at + (r ? k.tail + r - 1 : k.row), at + (c ? k.tail + c - 1 : k.row), 0});
+      }
+    }
+  }
+  // A row switched off is the equation λ = 0. Rows without a cone get a tiny proximal term, so that
+  // redundant ones do not make K singular; the step is solved with it, the residual never sees it.
+  for (Index i = 0; i < rows_; ++i) {
+    if (off_[i]) triplets_.push_back({at + i, at + i, 1});
+  }
+  for (Index i = nv; i < size(); ++i) triplets_.push_back({i, i, 0});
+}
+
+/// Triplets to compressed columns in two counting sorts, repeated entries added up.
+void KktSystem::compress() {
+  const Index n = size();
+  sorted_.resize(triplets_.size());
+  const auto sort_by = [&](auto key, const std::vector<Triplet>& in, std::vector<Triplet>& out) {
+    count_.assign(static_cast<std::size_t>(n) + 1, 0);
+    for (const Triplet& t : in) ++count_[key(t) + 1];
+    for (Index i = 0; i < n; ++i) count_[i + 1] += count_[i];
+    for (const Triplet& t : in) out[count_[key(t)]++] = t;
+  };
+  sort_by([](const Triplet& t) { return t.row; }, triplets_, sorted_);
+  sort_by([](const Triplet& t) { return t.column; }, sorted_, triplets_);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < triplets_.size(); ++i) {
+    const bool repeated = kept > 0 && triplets_[kept - 1].row == triplets_[i].row &&
+                          triplets_[kept - 1].column == triplets_[i].column;
+    if (repeated) {
+      triplets_[kept - 1].value += triplets_[i].value;
+    } else {
+      triplets_[kept++] = triplets_[i];
+    }
+  }
+  K0_.resize(n, n);
+  K0_.resizeNonZeros(static_cast<Index>(kept));
+  Index* outer = K0_.outerIndexPtr();
+  std::fill(outer, outer + n + 1, 0);
+  for (std::size_t i = 0; i < kept; ++i) {
+    ++outer[triplets_[i].column + 1];
+    K0_.innerIndexPtr()[i] = triplets_[i].row;
+    K0_.valuePtr()[i] = triplets_[i].value;
+  }
+  for (Index i = 0; i < n; ++i) outer[i + 1] += outer[i];
+  K_ = K0_;
+}
+
+Index KktSystem::slot(Index row, Index column) const {
+  const Index* begin = K0_.innerIndexPtr() + K0_.outerIndexPtr()[column];
+  const Index* end = K0_.innerIndexPtr() + K0_.outerIndexPtr()[column + 1];
+  return static_cast<Index>(std::lower_bound(begin, end, row) - K0_.innerIndexPtr());
+}
+
+void KktSystem::start(double impulse, double* lambda) const {
+  for (Index i = 0; i < rows_; ++i) {
+    const bool below = std::isinf(low_[i]), above = std::isinf(high_[i]);
+    if (off_[i]) continue;
+    lambda[i] = below && above ? 0
+                : above        ? low_[i] + impulse
+                : below        ? high_[i] - impulse
+                               : (low_[i] + high_[i]) / 2;
+  }
+}
+
+void KktSystem::residual(const VecX& u, VecX& r) const {
+  r = g_;
+  r.noalias() += K0_ * u;
+  // A row switched off carries a unit diagonal and no data.
+  for (Index i = 0; i < rows_; ++i) {
+    if (off_[i]) r[velocities_ + bilateral_ + i] = 0;
+  }
+}
+
+bool KktSystem::factorize(const ConeSet& cones) {
+  double* values = K_.valuePtr();
+  std::copy(K0_.valuePtr(), K0_.valuePtr() + K0_.nonZeros(), values);
+  const Index* to = slots_.data();
+  for (std::size_t i = 0; i < cones.size(); ++i) {
+    double block[kMaxCone * kMaxCone];
+    cones.newton_block(i, block);
+    const int n = cones[i].dim * cones[i].dim;
+    for (int j = 0; j < n; ++j) values[*to++] += block[j];
+  }
+  for (const Index i : proximal_) values[i] += kProximal;
+  const bool done = lu_.refactorize(K_);
+  if (factor_work_ == 0) factor_work_ = lu_.flops();
+  return done;
+}
+
+double KktSystem::solve_work() const {
+  return static_cast<double>(lu_.nonzeros()) + 2 * static_cast<double>(K0_.nonZeros());
+}
+
+void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
+  lu_.solve(rhs, du);
+  double last = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < refinements; ++i) {
+    defect_ = rhs;
+    defect_.noalias() -= K_ * du;
+    const double size = defect_.cwiseAbs().maxCoeff();
+    if (!(size < last / 2) || size <= 1e-15 * rhs.cwiseAbs().maxCoeff()) return;
+    last = size;
+    lu_.solve(defect_, correction_);
+    du += correction_;
+  }
+}
+
+void KktSystem::unscale(const VecX& u, Solution& x) const {
+  const auto piece = [&](Index first, Index count, VecX& out) {
+    out.resize(count);
+    for (Index i = 0; i < count; ++i) out[i] = size_ * s_[first + i] * u[first + i];
+  };
+  piece(0, velocities_, x.v);
+  piece(velocities_, bilateral_, x.gamma);
+  piece(velocities_ + bilateral_, rows_, x.lambda);
+  x.lambda += fixed_;
+}
+
+void KktSystem::scale(const Solution& x, VecX& u) const {
+  u.setZero(size());
+  const auto piece = [&](Index first, const VecX& in) {
+    for (Index i = 0; i < in.size(); ++i) {
+      if (s_[first + i] > 0) u[first + i] = in[i] / (size_ * s_[first + i]);
+    }
+  };
+  piece(0, x.v);
+  piece(velocities_, x.gamma);
+  piece(velocities_ + bilateral_, x.lambda);
+}
+
+}  // namespace orthant::interior_point

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/interior_point/kkt_system.hpp: canonical problem => scaled unknowns u = (v, γ, λ), the
+// matrix of the Newton step and its factor.
+//
+//   K = [ H −Cᵀ −Dᵀ ; C 0 0 ; D 0 F + E ],   E = the cones' blocks      R(u) = K₀ u + g
+//
+// Every unknown is scaled by a power of two near 1/sqrt of its diagonal of H or N (exact in
+// floating point), and all of them by one more that brings the data g to size 1.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cone_set.hpp"
+#include "orthant/math/factorisation.hpp"
+#include "orthant/problem/problem.hpp"
+
+namespace orthant::interior_point {
+
+class KktSystem {
+ public:
+  /// Scales the problem and lists its cones.
+  void build(const CanonicalProblem& problem, ConeSet& cones);
+
+  Index size() const { return velocities_ + bilateral_ + rows_; }
+  Index velocities() const { return velocities_; }
+  Index bilateral() const { return bilateral_; }
+  Index rows() const { return rows_; }
+
+  /// R = K₀ u + g.
+  void residual(const VecX& u, VecX& r) const;
+  /// Factorises K with the Newton blocks of the cones' current scaling.
+  bool factorize(const ConeSet& cones);
+  /// K du = rhs with iterative refinement.
+  void solve(const VecX& rhs, int refinements, VecX& du);
+  /// Multiply-adds of one factorisation and of one solve, roughly.
+  double factor_work() const { return factor_work_; }
+  double solve_work() const;
+  /// λ inside all cones: `impulse` behind the axis of a cone, the middle of a box where it is
+  /// narrow.
+  void start(double impulse, double* lambda) const;
+  /// Some law carries De Saxcé's shift.
+  bool is_exact() const { return exact_; }
+
+  void unscale(const VecX& u, Solution& x) const;
+  void scale(const Solution& x, VecX& u) const;
+
+ private:
+  struct Triplet {
+    Index row, column;
+    double value;
+  };
+  void choose_scales(const CanonicalProblem& problem);
+  void list_cones(const CanonicalProblem& problem, ConeSet& cones);
+  void assemble(const CanonicalProblem& problem, const ConeSet& cones);
+  void compress();
+  Index slot(Index row, Index column) const;
+
+  Index velocities_ = 0, bilateral_ = 0, rows_ = 0;
+  double size_ = 1;        // θ: u = θ s u'
+  VecX s_, g_, fixed_;     // fixed_: impulses of boxes of no width
+  std::vector<char> off_;  // rows of λ switched off: Zero laws, tangents without friction
+  std::vector<char> is_tangent_;
+  std::vector<double> low_, high_;  // bounds of λ entry by entry, scaled; of a cone's axis: 0
+  bool exact_ = false;
+  double factor_work_ = 0;
+  std::vector<Triplet> triplets_, sorted_;
+  std::vector<Index> count_;
+  SparseMatrix K0_, K_;
+  std::vector<Index> slots_;     // where cone i's block goes in K
+  std::vector<Index> proximal_;  // diagonal of rows without a cone in K
+  SparseLu lu_;
+  VecX defect_, correction_;
+};
+
+}  // namespace orthant::interior_point
