@@ -14,11 +14,13 @@ bool yes(const ProblemTraits&) { return true; }
 
 constexpr std::array kSeparable = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 
 constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 

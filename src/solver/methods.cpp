@@ -14,6 +14,7 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
   t.rows = p.row_count() + p.bilateral_count();
   t.equations = p.bilateral_count();
   t.velocities = p.velocity_count();
+  t.velocity_operator = p.H.kind() == VelocityMatrix::Kind::Operator;
   for (const Law& law : p.laws) {
     if (law.kind == LawKind::Free) t.equations += law.dim;
     t.separable = t.separable && law.is_separable();
@@ -37,8 +38,19 @@ MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& sca
   return solve_gauss_seidel(p, scale, settings, limits, work.gauss_seidel, x);
 }
 
+const char* unless_operator(const ProblemTraits& traits) {
+  return traits.velocity_operator ? "it factorises H, which is an operator here" : nullptr;
+}
+
+MethodResult run_interior_point(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                                const MethodLimits& limits, SolveWorkspace::Impl& work,
+                                Solution& x) {
+  return solve_interior_point(p, scale, {}, limits, work.interior_point, x);
+}
+
 constexpr std::array kMethods = {
     MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
+    MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point},
 };
 
 }  // namespace

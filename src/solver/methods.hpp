@@ -21,6 +21,7 @@ struct ProblemTraits {
   bool planar = true;       ///< every friction cone has one tangent and no rolling
   bool exact = false;       ///< some law has De Saxcé's shift
   bool rolling = false;
+  bool velocity_operator = false;  ///< H is given by what it does, it has no entries
 };
 ProblemTraits traits_of(const CanonicalProblem& problem);
 

@@ -4,6 +4,7 @@
 
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/gauss_seidel.hpp"
+#include "orthant/solver/interior_point.hpp"
 #include "solver/islands.hpp"
 
 namespace orthant {
@@ -32,6 +33,7 @@ struct SolveWorkspace::Impl {
 
   // The families.
   GaussSeidelWorkspace gauss_seidel;
+  InteriorPointWorkspace interior_point;
 };
 
 }  // namespace orthant

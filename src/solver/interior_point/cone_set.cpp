@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/interior_point/cone_set.cpp: (x, y) => scaling, Newton blocks, steps and their lengths.
 // Every kernel runs over at most three numbers a cone. Formulas: docs/solvers.md, Interior point.
-#include "cone_set.hpp"
+#include "solver/interior_point/cone_set.hpp"
 
 #include <algorithm>
 #include <cmath>

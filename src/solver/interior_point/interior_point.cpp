@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cone_set.hpp"
-#include "kkt_system.hpp"
+#include "solver/interior_point/cone_set.hpp"
+#include "solver/interior_point/kkt_system.hpp"
 
 namespace orthant {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/interior_point/kkt_system.cpp: problem => scaled Newton matrix, factor, solve.
-#include "kkt_system.hpp"
+#include "solver/interior_point/kkt_system.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "cone_set.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "orthant/problem/problem.hpp"
+#include "solver/interior_point/cone_set.hpp"
 
 namespace orthant::interior_point {
 
