@@ -26,19 +26,28 @@ class ThisTree(unittest.TestCase):
 class Copy(unittest.TestCase):
     """A copy of the sources, clean before each change."""
 
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.root = Path(self.folder.name)
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = Path(cls.folder.name)
         for name in COPIED:
             if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("data"))
+                shutil.copytree(ROOT / name, cls.root / name, ignore=shutil.ignore_patterns("data"))
 
-    def tearDown(self):
-        self.folder.cleanup()
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
 
-    def append(self, path, text):
+    def change(self, path):
+        """The file at `path`, put back as it was when the test ends."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
+        before = target.read_bytes() if target.exists() else None
+        self.addCleanup(target.unlink if before is None else lambda: target.write_bytes(before))
+        return target
+
+    def append(self, path, text):
+        target = self.change(path)
         if not target.exists():
             target.write_text("// SPDX-License-Identifier: Apache-2.0\n")
         with target.open("a") as file:
@@ -98,14 +107,14 @@ class Copy(unittest.TestCase):
         self.expect("src/attic/old.cpp: not in a room")
 
     def test_cycle_in_the_table(self):
-        table = self.root / "cmake/rooms.txt"
+        table = self.change("cmake/rooms.txt")
         lines = [line.replace("|", "| math ", 1) if line.startswith("base ") else line
                  for line in table.read_text().splitlines()]
         table.write_text("\n".join(lines) + "\n")
         self.expect("room 'base' needs 'math', which is not above it")
 
     def test_missing_licence_line(self):
-        (self.root / "src/math/extra.cpp").write_text("int extra();\n")
+        self.change("src/math/extra.cpp").write_text("int extra();\n")
         self.expect("src/math/extra.cpp:1: no line 'SPDX")
 
     def test_too_long(self):

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README shows the example that is compiled and run, and its links lead somewhere."""
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+class Readme(unittest.TestCase):
+    def test_example_is_the_compiled_one(self):
+        name = re.search(r"<!-- (examples/\S+\.cpp)", README)[1]
+        shown = re.search(r"```cpp\n(.*?)```", README, re.S)[1]
+        source = (ROOT / name).read_text(encoding="utf-8")
+        code = re.sub(r"^(//.*\n)+", "", source)
+        self.assertEqual(shown.strip(), code.strip())
+
+    def test_links_exist(self):
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+            targets += re.findall(r'(?:src|srcset)="([^":]+)"', text)
+            for target in targets:
+                with self.subTest(page=page.name, target=target):
+                    self.assertTrue((page.parent / target).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
