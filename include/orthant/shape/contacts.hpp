@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape/contacts.hpp: (shape A, pose, shape B, pose) => signed distance, contact manifold.
+//   gap(A, B) = max over unit n of [min_{a in A} n.a - max_{b in B} n.b],  n from B to A
+// which is the distance of separated bodies and minus the penetration depth of overlapping ones; it
+// is continuous through touching. Both shapes must be planar or both spatial.
+#pragma once
+
+#include "orthant/shape/contact_kernel.hpp"
+#include "orthant/shape/shape.hpp"
+
+namespace orthant {
+
+/// Most points contacts() writes.
+inline constexpr int kMaxContacts = 4;
+
+/// The contact points of a pair with gap < margin, deepest first; returns how many (0: apart).
+/// Faces give up to 4 well-spread points in space and 2 in the plane, parallel edges and capsules
+/// 2, everything else 1. Each point's feature re-evaluates to the same numbers in
+/// evaluate_contact(). out[0].gap is the signed distance. Two half-spaces never touch. Coincident
+/// centres of spheres take the normal +z (planar: +y); a centre on a capsule's axis a fixed normal
+/// across the axis.
+int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+             const Pose& X_WB, double margin, ContactPoint* out);
+
+/// Signed distance with witness points, for any separation. For two half-spaces the gap is
+/// +infinity.
+ContactPoint distance(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                      const Pose& X_WB);
+
+}  // namespace orthant

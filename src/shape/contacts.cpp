@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape/contacts.cpp: (shape, pose) twice => contact points. Chooses the method of a pair: closed
+// forms where the cores are points, segments, one box or a plane, else axes (SAT) and GJK.
+// All work is done on the cores, seen from A; radii and A's position are added at the end.
+#include "orthant/shape/contacts.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "orthant/base/assert.hpp"
+#include "polytope.hpp"
+
+namespace orthant {
+namespace {
+
+using internal::CoreContact;
+using internal::Polytope;
+using internal::Primitive;
+
+ContactFeature feature(FeatureKind kind, bool swapped, Index first, Index second) {
+  ContactFeature f;
+  f.kind = kind;
+  f.swapped = swapped;
+  f.first = static_cast<std::int16_t>(first);
+  f.second = static_cast<std::int16_t>(second);
+  return f;
+}
+
+/// Core result in A's frame, without radii.
+void set(ContactPoint& out, const ContactFeature& f, double gap, const Vec3& n, const Vec3& a,
+         const Vec3& b) {
+  out.gap = gap;
+  out.normal = n;
+  out.point_a = a;
+  out.point_b = b;
+  out.feature = f;
+}
+
+int sphere_sphere(int dim, const Vec3& x, double margin, ContactPoint* out) {
+  Vec3 n;
+  const double gap = internal::direction<double>(-x, nullptr, dim, n);
+  if (!(gap < margin)) return 0;
+  set(out[0], feature(FeatureKind::VertexVertex, false, 0, 0), gap, n, Vec3::Zero(), x);
+  return 1;
+}
+
+/// A's centre is the origin, B's segment runs from x - e to x + e.
+int sphere_capsule(int dim, const Vec3& x, const Vec3& e, double margin, ContactPoint* out) {
+  const double e2 = e.squaredNorm(), t = -x.dot(e);
+  Vec3 n;
+  if (std::abs(t) > e2) {
+    const Vec3 q = t > 0 ? Vec3(x + e) : Vec3(x - e);
+    const double gap = internal::direction<double>(-q, nullptr, dim, n);
+    if (!(gap < margin)) return 0;
+    set(out[0], feature(FeatureKind::VertexVertex, false, 0, t > 0 ? 1 : 0), gap, n, Vec3::Zero(),
+        q);
+    return 1;
+  }
+  if (dim == 2) {  // the two sides of the segment are faces: -y, +y of its frame
+    n = planar_tangent(e) / std::sqrt(e2);
+    const double height = -n.dot(x);
+    const bool above = height >= 0;
+    if (!above) n = -n;
+    const double gap = std::abs(height);
+    if (!(gap < margin)) return 0;
+    set(out[0], feature(FeatureKind::VertexFace, false, 0, above ? 1 : 0), gap, n, Vec3::Zero(),
+        -n * gap);
+    return 1;
+  }
+  const Vec3 q = x + e * (t / e2);
+  const Vec3 along = 2 * e;
+  const double gap = internal::direction<double>(-q, &along, dim, n);
+  if (!(gap < margin)) return 0;
+  set(out[0], feature(FeatureKind::VertexEdge, false, 0, 0), gap, n, Vec3::Zero(), q);
+  return 1;
+}
+
+/// A's centre is the origin, the box at x with axes R. The region of the centre names the feature.
+int sphere_box(int dim, const Vec3& x, const Mat3& R, const double* half, double margin,
+               ContactPoint* out) {
+  double q[3] = {0, 0, 0}, over[3];
+  int outside = 0, bits = 0, inner = -1, deepest = 0;
+  for (int k = 0; k < dim; ++k) {
+    q[k] = -R.col(k).dot(x);
+    over[k] = std::abs(q[k]) - half[k];
+    if (over[k] > margin) return 0;
+    if (q[k] > 0) bits |= 1 << k;
+    if (over[k] > 0)
+      ++outside;
+    else
+      inner = k;
+    if (over[k] > over[deepest]) deepest = k;
+  }
+  if (outside <= 1) {  // over a face, or inside: the nearest face
+    const int k = deepest;
+    const bool plus = bits >> k & 1;
+    const Vec3 n = plus ? Vec3(R.col(k)) : Vec3(-R.col(k));
+    const double gap = n.dot(-(x + n * half[k]));
+    if (!(gap < margin)) return 0;
+    set(out[0], feature(FeatureKind::VertexFace, false, 0, 2 * k + plus), gap, n, Vec3::Zero(),
+        -n * gap);
+    return 1;
+  }
+  Vec3 d = Vec3::Zero();  // from the box to the centre
+  for (int k = 0; k < dim; ++k)
+    if (over[k] > 0) d += R.col(k) * (bits >> k & 1 ? over[k] : -over[k]);
+  const double gap = d.norm();
+  if (!(gap < margin)) return 0;
+  const bool edge = outside < dim;
+  set(out[0],
+      edge ? feature(FeatureKind::VertexEdge, false, 0,
+                     internal::box_edge(inner, bits & ~(1 << inner)))
+           : feature(FeatureKind::VertexVertex, false, 0, bits),
+      gap, d / gap, Vec3::Zero(), -d);
+  return 1;
+}
+
+struct Query {
+  const ShapeView<double>& a;
+  const ShapeView<double>& b;
+  const Pose& X_WA;
+  const Pose& X_WB;
+  Vec3 x;         // B's origin seen from A, world axes
+  double margin;  // of the cores
+  bool exact_only;
+};
+
+int box_box(const Query& q, ContactPoint* out) {
+  const Mat3 R_A = matrix_of(q.X_WA.p), R_B = matrix_of(q.X_WB.p);
+  const Vec3 ha(q.a.p[0], q.a.p[1], q.a.p[2]), hb(q.b.p[0], q.b.p[1], q.b.p[2]);
+  const double scale = std::max(ha.norm() + hb.norm(), q.x.norm());
+  internal::Axis axis;
+  if (!internal::best_axis_boxes(R_A, q.a.p, R_B, q.b.p, q.x, q.margin, scale, axis)) return 0;
+  internal::BoxStorage sa, sb;
+  Polytope A, B;
+  internal::place(q.a, R_A, Vec3::Zero(), sa.vertex, sa.normal, sa.face_point, A);
+  internal::place(q.b, R_B, q.x, sb.vertex, sb.normal, sb.face_point, B);
+  return internal::axis_contacts(A, B, axis, q.margin, q.exact_only, scale, out);
+}
+
+/// Cores in their storage; small ones leave the large arrays to hulls.
+template <class StorageA, class StorageB>
+int placed(const Query& q, ContactPoint* out) {
+  StorageA sa;
+  StorageB sb;
+  Polytope A, B;
+  internal::place(q.a, matrix_of(q.X_WA.p), Vec3::Zero(), sa.vertex, sa.normal, sa.face_point, A);
+  if (q.b.kind == ShapeKind::HalfSpace) {
+    const PlaneT<double> plane = core_face(q.b, 0);
+    return internal::plane_contacts(A, rotate(q.X_WB.p, plane.normal), q.x, q.margin, q.exact_only,
+                                    out);
+  }
+  internal::place(q.b, matrix_of(q.X_WB.p), q.x, sb.vertex, sb.normal, sb.face_point, B);
+  if (A.face_count == 0 && B.face_count == 0)
+    return internal::segment_contacts(A, B, q.margin, q.exact_only, out);
+  return internal::polytope_contacts(A, B, q.margin, q.exact_only, out);
+}
+
+/// Cores, with a.kind <= b.kind.
+int core_contacts(const Query& q, ContactPoint* out) {
+  using internal::BoxStorage;
+  using internal::HullStorage;
+  const int dim = q.a.dim;
+  if (q.a.kind == ShapeKind::Sphere) {
+    switch (q.b.kind) {
+      case ShapeKind::Sphere:
+        return sphere_sphere(dim, q.x, q.margin, out);
+      case ShapeKind::Capsule:
+        return sphere_capsule(dim, q.x, rotate(q.X_WB.p, Vec3(q.b.p[1], 0, 0)), q.margin, out);
+      case ShapeKind::Box:
+        return sphere_box(dim, q.x, matrix_of(q.X_WB.p), q.b.p, q.margin, out);
+      case ShapeKind::HalfSpace: {
+        const Vec3 n = rotate(q.X_WB.p, core_face(q.b, 0).normal);
+        const double gap = -n.dot(q.x);
+        if (!(gap < q.margin)) return 0;
+        set(out[0], feature(FeatureKind::VertexFace, false, 0, 0), gap, n, Vec3::Zero(), -n * gap);
+        return 1;
+      }
+      case ShapeKind::Hull:
+        break;
+    }
+  }
+  if (q.a.kind == ShapeKind::HalfSpace) return 0;
+  if (dim == 3 && q.a.kind == ShapeKind::Box && q.b.kind == ShapeKind::Box) return box_box(q, out);
+  const bool small_a = q.a.kind != ShapeKind::Hull, small_b = q.b.kind != ShapeKind::Hull;
+  if (small_a && small_b) return placed<BoxStorage, BoxStorage>(q, out);
+  if (small_a) return placed<BoxStorage, HullStorage>(q, out);
+  if (small_b) return placed<HullStorage, BoxStorage>(q, out);
+  return placed<HullStorage, HullStorage>(q, out);
+}
+
+int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b, const Pose& X_WB,
+         double margin, bool exact_only, ContactPoint* out) {
+  ORTHANT_ASSERT(a.dim == b.dim);
+  if (a.kind > b.kind) {  // each pair is written once; the answer is turned round
+    const int n = find(b, X_WB, a, X_WA, margin, exact_only, out);
+    for (int k = 0; k < n; ++k) {
+      out[k].normal = -out[k].normal;
+      std::swap(out[k].point_a, out[k].point_b);
+      out[k].feature.swapped = !out[k].feature.swapped;
+      out[k].id = feature_id(out[k].feature);
+    }
+    return n;
+  }
+  const double ra = core_radius(a), rb = core_radius(b);
+  const Query q{a, b, X_WA, X_WB, X_WB.x - X_WA.x, margin + ra + rb, exact_only};
+  const int n = core_contacts(q, out);
+  for (int k = 0; k < n; ++k) {
+    ContactPoint& c = out[k];
+    c.gap -= ra + rb;
+    c.point_a += X_WA.x - c.normal * ra;
+    c.point_b += X_WA.x + c.normal * rb;
+    c.id = feature_id(c.feature);
+  }
+  return n;
+}
+
+}  // namespace
+
+int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+             const Pose& X_WB, double margin, ContactPoint* out) {
+  return find(a, X_WA, b, X_WB, margin, false, out);
+}
+
+ContactPoint distance(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                      const Pose& X_WB) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ContactPoint out[kMaxContacts];
+  if (find(a, X_WA, b, X_WB, kInfinity, true, out) > 0) return out[0];
+  ContactPoint none;
+  none.gap = kInfinity;
+  none.normal = none.point_a = none.point_b = Vec3::Zero();
+  return none;
+}
+
+}  // namespace orthant

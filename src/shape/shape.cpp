@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape/shape.cpp: numbers from a caller => checked shapes, bounds, widths.
+#include "orthant/shape/shape.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "hull.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant {
+namespace {
+
+void require_positive(double value, std::string_view name, std::string_view field) {
+  if (!(value > 0) || !std::isfinite(value))
+    throw Error(name, std::string(field) + " must be positive and finite, is " + to_text(value));
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Distance from face f to the farthest vertex behind it: the width across that face.
+double width_across(const ShapeView<double>& s, Index f) {
+  const PlaneT<double> plane = core_face(s, f);
+  double depth = 0;
+  for (Index i = 0; i < s.topology->vertex_count; ++i)
+    depth = std::max(depth, plane.normal.dot(plane.point - core_vertex(s, i)));
+  return depth;
+}
+
+}  // namespace
+
+Shape::Shape(ShapeKind kind, int dim, std::string_view name, std::vector<double> parameters,
+             std::shared_ptr<const HullTopology> topology)
+    : kind_(kind),
+      dim_(dim),
+      name_(name),
+      parameters_(std::move(parameters)),
+      topology_(std::move(topology)) {
+  if (!topology_) topology_ = internal::fixed_topology(kind, dim);
+  if (kind != ShapeKind::Hull) check_parameters(view(), name);
+}
+
+Shape Shape::sphere(double radius, std::string_view name) {
+  return {ShapeKind::Sphere, 3, name, {radius}, nullptr};
+}
+Shape Shape::capsule(double radius, double half_length, std::string_view name) {
+  return {ShapeKind::Capsule, 3, name, {radius, half_length}, nullptr};
+}
+Shape Shape::box(double half_x, double half_y, double half_z, std::string_view name) {
+  return {ShapeKind::Box, 3, name, {half_x, half_y, half_z}, nullptr};
+}
+Shape Shape::hull(std::span<const Vec3> points, std::string_view name) {
+  internal::HullResult h = internal::convex_hull_3d(points, name);
+  return {ShapeKind::Hull, 3, name, std::move(h.parameters), std::move(h.topology)};
+}
+Shape Shape::half_space() { return {ShapeKind::HalfSpace, 3, "half_space", {}, nullptr}; }
+
+Shape Shape::disc(double radius, std::string_view name) {
+  return {ShapeKind::Sphere, 2, name, {radius}, nullptr};
+}
+Shape Shape::stadium(double radius, double half_length, std::string_view name) {
+  return {ShapeKind::Capsule, 2, name, {radius, half_length}, nullptr};
+}
+Shape Shape::rectangle(double half_x, double half_y, std::string_view name) {
+  return {ShapeKind::Box, 2, name, {half_x, half_y}, nullptr};
+}
+Shape Shape::polygon(std::span<const Vec2> points, std::string_view name) {
+  internal::HullResult h = internal::convex_hull_2d(points, name);
+  return {ShapeKind::Hull, 2, name, std::move(h.parameters), std::move(h.topology)};
+}
+Shape Shape::half_plane() { return {ShapeKind::HalfSpace, 2, "half_plane", {}, nullptr}; }
+
+std::string Shape::parameter_name(int i) const {
+  static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
+  static constexpr const char* kAxis[] = {".x", ".y", ".z"};
+  switch (kind_) {
+    case ShapeKind::Sphere:
+      return "radius";
+    case ShapeKind::Capsule:
+      return i == 0 ? "radius" : "half_length";
+    case ShapeKind::Box:
+      return kHalf[i];
+    case ShapeKind::Hull:
+      return "vertex/" + std::to_string(i / dim_) + kAxis[i % dim_];
+    case ShapeKind::HalfSpace:
+      break;
+  }
+  return {};
+}
+
+Shape Shape::section() const {
+  if (dim_ == 2) return *this;
+  switch (kind_) {
+    case ShapeKind::Sphere:
+      return disc(parameters_[0], name_);
+    case ShapeKind::Capsule:
+      return stadium(parameters_[0], parameters_[1], name_);
+    case ShapeKind::Box:
+      return rectangle(parameters_[0], parameters_[1], name_);
+    case ShapeKind::HalfSpace:
+      return half_plane();
+    case ShapeKind::Hull:
+      break;
+  }
+  std::vector<Vec2> points;  // where the edges cross z = 0
+  for (const HullEdge& e : topology_->edges) {
+    const Vec3 a = core_vertex(view(), e.v0), b = core_vertex(view(), e.v1);
+    if (a[2] == 0) points.push_back(a.head<2>());
+    if (b[2] == 0) points.push_back(b.head<2>());
+    if ((a[2] < 0) != (b[2] < 0) && a[2] != 0 && b[2] != 0)
+      points.push_back((a + (b - a) * (a[2] / (a[2] - b[2]))).head<2>());
+  }
+  if (points.empty()) throw Error(name_, "the hull has no section at z = 0");
+  return polygon(points, name_);
+}
+
+void check_parameters(const ShapeView<double>& s, std::string_view name) {
+  static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
+  switch (s.kind) {
+    case ShapeKind::Sphere:
+      require_positive(s.p[0], name, "radius");
+      return;
+    case ShapeKind::Capsule:
+      require_positive(s.p[0], name, "radius");
+      require_positive(s.p[1], name, "half_length");
+      return;
+    case ShapeKind::Box:
+      for (int k = 0; k < s.dim; ++k) require_positive(s.p[k], name, kHalf[k]);
+      return;
+    case ShapeKind::HalfSpace:
+      return;
+    case ShapeKind::Hull:
+      break;
+  }
+  for (int i = 0; i < s.topology->vertex_count * s.dim; ++i)
+    if (!std::isfinite(s.p[i]))
+      throw Error(name, "hull vertex " + std::to_string(i / s.dim) + " must be finite, is " +
+                            to_text(s.p[i]));
+  // Moved vertices must keep the hull convex: no vertex above a face (to rounding of the size).
+  const double tolerance = 1e-9 * bounding_radius(s);
+  for (Index f = 0; f < s.topology->face_count(); ++f) {
+    const PlaneT<double> plane = core_face(s, f);
+    for (Index i = 0; i < s.topology->vertex_count; ++i) {
+      const double height = plane.normal.dot(core_vertex(s, i) - plane.point);
+      if (!(height <= tolerance))
+        throw Error(name, "hull must stay convex: vertex " + std::to_string(i) + " is above face " +
+                              std::to_string(f) + " by " + to_text(height));
+    }
+  }
+}
+
+MassProperties mass_properties(const Shape& shape, double density) {
+  if (shape.kind() == ShapeKind::HalfSpace)
+    throw Error(shape.name(), "a half-space has no mass: its body must be fixed or kinematic");
+  require_positive(density, shape.name(), "density");
+  return mass_properties(shape.view(), density);
+}
+
+Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
+  Bounds box{Vec3::Constant(-kInfinity), Vec3::Constant(kInfinity)};
+  if (s.kind == ShapeKind::HalfSpace) return box;
+  const double r = core_radius(s);
+  Vec3 reach(r, r, r);
+  if (s.kind == ShapeKind::Hull) {
+    box = {Vec3::Constant(kInfinity), Vec3::Constant(-kInfinity)};
+    const Mat3 R = matrix_of(X_WS.p);
+    for (Index i = 0; i < s.topology->vertex_count; ++i) {
+      const Vec3 v = R * core_vertex(s, i);
+      box.lo = box.lo.cwiseMin(v);
+      box.hi = box.hi.cwiseMax(v);
+    }
+    box.lo += X_WS.x;
+    box.hi += X_WS.x;
+  } else {
+    if (s.kind == ShapeKind::Capsule)
+      reach += (rotate(X_WS.p, Vec3(s.p[1], 0, 0))).cwiseAbs();
+    else if (s.kind == ShapeKind::Box)
+      reach = matrix_of(X_WS.p).cwiseAbs() * core_vertex(s, 7).cwiseAbs();
+    box = {X_WS.x - reach, X_WS.x + reach};
+  }
+  if (s.dim == 2) box.lo[2] = box.hi[2] = 0;
+  return box;
+}
+
+double bounding_radius(const ShapeView<double>& s) {
+  if (s.kind == ShapeKind::HalfSpace) return kInfinity;
+  double square = 0;
+  for (Index i = 0; i < s.topology->vertex_count; ++i)
+    square = std::max(square, core_vertex(s, i).squaredNorm());
+  return std::sqrt(square) + core_radius(s);
+}
+
+double smallest_width(const ShapeView<double>& s) {
+  if (s.kind == ShapeKind::HalfSpace) return kInfinity;
+  if (s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule) return 2 * s.p[0];
+  double width = kInfinity;
+  for (Index f = 0; f < s.topology->face_count(); ++f) width = std::min(width, width_across(s, f));
+  return width;
+}
+
+}  // namespace orthant

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support.hpp"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace orthant::test {
+namespace {
+
+using Real = long double;
+using Point = std::array<Real, 3>;
+
+Point minus(const Point& a, const Point& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+Real dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+Point cross(const Point& a, const Point& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+std::vector<Point> world_vertices(const Shape& s, const Pose& X) {
+  std::vector<Point> points;
+  const Real w = X.p.w, x = X.p.x, y = X.p.y, z = X.p.z;
+  for (Index i = 0; i < s.topology().vertex_count; ++i) {
+    const Vec3 v = core_vertex(s.view(), i);
+    const Point p{v[0], v[1], v[2]};
+    // R(q) p in long double
+    const Point r0{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)};
+    const Point r1{2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)};
+    const Point r2{2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+    points.push_back({X.x[0] + dot(r0, p), X.x[1] + dot(r1, p), X.x[2] + dot(r2, p)});
+  }
+  return points;
+}
+
+/// Distance from the origin to the affine hull of w[0..k), if the nearest point is in the simplex.
+bool simplex_distance2(const Point* w, int k, Real& d2) {
+  if (k == 1) {
+    d2 = dot(w[0], w[0]);
+    return true;
+  }
+  if (k == 2) {
+    const Point e = minus(w[1], w[0]);
+    const Real e2 = dot(e, e), t = -dot(w[0], e);
+    if (e2 < 1e-24L || t < 0 || t > e2) return false;
+    const Point c = cross(w[0], e);
+    d2 = dot(c, c) / e2;
+    return true;
+  }
+  const Point m = cross(minus(w[1], w[0]), minus(w[2], w[0]));
+  const Real m2 = dot(m, m);
+  if (m2 < 1e-24L) return false;
+  if (dot(cross(w[0], w[1]), m) < 0 || dot(cross(w[1], w[2]), m) < 0 ||
+      dot(cross(w[2], w[0]), m) < 0)
+    return false;
+  const Real h = dot(w[0], m);
+  d2 = h * h / m2;
+  return true;
+}
+
+/// Smallest distance from the origin to a supporting plane (line) through the points; negative when
+/// the origin is outside one of them.
+Real inner_depth(const std::vector<Point>& w, int dim) {
+  const int n = static_cast<int>(w.size());
+  Real depth = std::numeric_limits<Real>::infinity();
+  const auto try_normal = [&](Point m, const Point& on) {
+    const Real length = std::sqrt(dot(m, m));
+    if (length < 1e-12L) return;
+    for (Real& c : m) c /= length;
+    Real lo = 0, hi = 0;
+    for (const Point& p : w) {
+      const Real h = dot(m, minus(p, on));
+      lo = std::min(lo, h);
+      hi = std::max(hi, h);
+    }
+    const Real offset = dot(m, on);  // plane m.x = offset
+    if (hi < 1e-15L) depth = std::min(depth, offset);
+    if (lo > -1e-15L) depth = std::min(depth, -offset);
+  };
+  for (int i = 0; i < n; ++i)
+    for (int j = i + 1; j < n; ++j) {
+      const Point e = minus(w[j], w[i]);
+      if (dim == 2) {
+        try_normal({-e[1], e[0], 0}, w[i]);
+        continue;
+      }
+      for (int k = j + 1; k < n; ++k) try_normal(cross(e, minus(w[k], w[i])), w[i]);
+    }
+  return depth;
+}
+
+}  // namespace
+
+Pose random_pose(Random& random, int dim, double reach) {
+  const Vec3 x = random.vector(reach);
+  if (dim == 2) return planar_pose(x[0], x[1], random.uniform(-4, 4));
+  return {x, exp_rotation(Vec3(random.direction() * random.uniform(0, 3)))};
+}
+
+Shape random_shape(Random& random, ShapeKind kind, int dim) {
+  const auto size = [&] { return random.uniform(0.2, 1.0); };
+  switch (kind) {
+    case ShapeKind::Sphere:
+      return dim == 2 ? Shape::disc(size()) : Shape::sphere(size());
+    case ShapeKind::Capsule: {
+      const double r = 0.5 * size(), h = size();
+      return dim == 2 ? Shape::stadium(r, h) : Shape::capsule(r, h);
+    }
+    case ShapeKind::Box: {
+      const double x = size(), y = size(), z = size();
+      return dim == 2 ? Shape::rectangle(x, y) : Shape::box(x, y, z);
+    }
+    case ShapeKind::Hull: {
+      const int count = 5 + random.integer(5);
+      if (dim == 2) {
+        std::vector<Vec2> points;
+        for (int i = 0; i < count; ++i) points.push_back(random.direction().head<2>() * size());
+        return Shape::polygon(points);
+      }
+      std::vector<Vec3> points;
+      for (int i = 0; i < count; ++i) points.push_back(random.direction() * size());
+      return Shape::hull(points);
+    }
+    case ShapeKind::HalfSpace:
+      break;
+  }
+  return dim == 2 ? Shape::half_plane() : Shape::half_space();
+}
+
+double reference_distance(const Shape& a, const Pose& X_WA, const Shape& b, const Pose& X_WB) {
+  std::vector<Point> w;
+  for (const Point& p : world_vertices(a, X_WA))
+    for (const Point& q : world_vertices(b, X_WB)) w.push_back(minus(p, q));
+  const Real radii = core_radius(a.view()) + core_radius(b.view());
+  const Real depth = inner_depth(w, a.dim());
+  // A flat difference (segments, points) has no inside: every depth found is then <= 0 or none.
+  if (depth >= 0 && depth < std::numeric_limits<Real>::infinity())
+    return static_cast<double>(-depth - radii);
+  const int n = static_cast<int>(w.size());
+  Real best = std::numeric_limits<Real>::infinity();
+  for (int i = 0; i < n; ++i) {
+    Real d2;
+    if (simplex_distance2(&w[i], 1, d2)) best = std::min(best, d2);
+    for (int j = i + 1; j < n; ++j) {
+      const Point two[2] = {w[i], w[j]};
+      if (simplex_distance2(two, 2, d2)) best = std::min(best, d2);
+      if (a.dim() == 2) continue;
+      for (int k = j + 1; k < n; ++k) {
+        const Point three[3] = {w[i], w[j], w[k]};
+        if (simplex_distance2(three, 3, d2)) best = std::min(best, d2);
+      }
+    }
+  }
+  return static_cast<double>(std::sqrt(best) - radii);
+}
+
+double directed_separation(const Shape& a, const Pose& X_WA, const Shape& b, const Pose& X_WB,
+                           const Vec3& n) {
+  const Point m{n[0], n[1], n[2]};
+  Real lo = std::numeric_limits<Real>::infinity(), hi = -lo;
+  for (const Point& p : world_vertices(a, X_WA)) lo = std::min(lo, dot(m, p));
+  for (const Point& q : world_vertices(b, X_WB)) hi = std::max(hi, dot(m, q));
+  return static_cast<double>(lo - hi) - core_radius(a.view()) - core_radius(b.view());
+}
+
+bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack) {
+  const Vec3 p = inverse_transform(X_WS, point);
+  const ShapeView<double> v = s.view();
+  switch (s.kind()) {
+    case ShapeKind::Sphere:
+      return p.norm() <= v.p[0] + slack;
+    case ShapeKind::Capsule: {
+      const Vec3 q(std::max(std::abs(p[0]) - v.p[1], 0.0), p[1], p[2]);
+      return q.norm() <= v.p[0] + slack;
+    }
+    case ShapeKind::Box:
+      for (int k = 0; k < s.dim(); ++k)
+        if (std::abs(p[k]) > v.p[k] + slack) return false;
+      return true;
+    case ShapeKind::Hull:
+      for (Index f = 0; f < s.topology().face_count(); ++f) {
+        const PlaneT<double> plane = core_face(v, f);
+        if (plane.normal.dot(p - plane.point) > slack) return false;
+      }
+      return true;
+    case ShapeKind::HalfSpace:
+      return p[s.dim() - 1] <= slack;
+  }
+  return false;
+}
+
+const char* kind_name(ShapeKind kind) {
+  static constexpr const char* kNames[] = {"sphere", "capsule", "box", "hull", "half-space"};
+  return kNames[static_cast<int>(kind)];
+}
+
+}  // namespace orthant::test
