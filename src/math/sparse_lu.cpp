@@ -88,6 +88,8 @@ void SparseLu::solve_transpose(const VecX& b, VecX& x) const {
              &impl_->common);
 }
 
+double SparseLu::reciprocal_condition() const { return impl_->common.rcond; }
+
 double SparseLu::flops() const {
   if (!impl_->numeric) return 0;
   klu_flops(impl_->symbolic, impl_->numeric, &impl_->common);

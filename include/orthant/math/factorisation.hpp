@@ -62,6 +62,8 @@ class SparseLu {
   void solve(const VecX& b, VecX& x) const;
   void solve_transpose(const VecX& b, VecX& x) const;
 
+  /// Smallest over largest pivot of the last factorize(): a cheap estimate.
+  double reciprocal_condition() const;
   double flops() const;
   std::int64_t nonzeros() const;
 

@@ -60,6 +60,26 @@ class VelocityMatrix {
   const SparseMatrix& sparse_matrix() const { return sparse_; }
   const VelocityOperator& op() const { return *operator_; }
 
+  /// All stored numbers: blocks one after another, row-major; or the nonzeros column by column;
+  /// none for an operator. The same order as for_each_entry.
+  std::span<const double> all_values() const {
+    if (kind_ != Kind::Sparse) return values_;
+    return {sparse_.valuePtr(), static_cast<std::size_t>(sparse_.nonZeros())};
+  }
+  /// visit(row, column) for every stored number.
+  template <class Visit>
+  void for_each_entry(Visit&& visit) const {
+    for (Index j = 0; kind_ == Kind::Sparse && j < sparse_.outerSize(); ++j) {
+      for (SparseMatrix::InnerIterator it(sparse_, j); it; ++it)
+        visit(static_cast<Index>(it.row()), j);
+    }
+    for (Index i = 0; kind_ == Kind::BlockDiagonal && i < block_count(); ++i) {
+      for (Index r = 0; r < block_size(i); ++r) {
+        for (Index c = 0; c < block_size(i); ++c) visit(block_begin(i) + r, block_begin(i) + c);
+      }
+    }
+  }
+
   void multiply(const VecX& v, VecX& y) const;  ///< y = H v
 
  private:

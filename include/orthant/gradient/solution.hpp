@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/solution.hpp: (problem, its solution) => derivatives of (v, γ, λ, w) by all problem
+// data.
+//
+// Differentiates the projection equation λ = Π_K(λ − τ w~), whichever solver found the answer
+// (docs/notation.md, Derivatives):
+//
+//   H dv − Cᵀdγ − Dᵀdλ            = dk − dH v + dCᵀγ + dDᵀλ
+//   C dv                          = −de − dC v
+//   τPG D dv + (I − P + τPG F) dλ = −τPG (dD v + dF λ + db) + P_θ dθ
+//
+// with P an element of ∂Π_K, G the derivative of De Saxcé's shift and θ the data of the laws. The
+// adjoint solves with the transposed matrix. Usable alone: a differentiable LCP, MLCP or cone
+// layer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "orthant/problem/problem.hpp"
+#include "orthant/problem/residual.hpp"
+
+namespace orthant {
+
+/// Which element of the generalised Jacobian to return where λ and w leave the choice open.
+enum class KinkChoice : std::uint8_t {
+  Clamp,     ///< keep the contact closed (stick rather than slide, touch rather than part)
+  Separate,  ///< let it go (slide rather than stick, part rather than touch)
+  Average,   ///< the mean of the two
+};
+
+/// The set a block (or entry of a separable law) is in.
+enum class ContactState : std::uint8_t {
+  Stick,     ///< λ inside its set: w~ = 0
+  Slide,     ///< λ on the mantle of its cone
+  Separate,  ///< λ at its bound or zero
+  Floating,  ///< on the border of two of these: only one-sided derivatives exist
+};
+
+struct SolutionGradientSettings {
+  KinkChoice kink = KinkChoice::Clamp;
+  double floating_tolerance = 1e-8;  ///< relative distance to a border that counts as on it [-]
+  double proximal = 1e-9;            ///< regularisation of redundant rows, refined away [-]
+  double tolerance = 1e-11;          ///< of the linear solves, relative [-]
+  int max_refinements = 60;
+};
+
+/// What is known about the derivative: read it before trusting the numbers.
+struct GradientCertificate {
+  std::vector<ContactState> states;  ///< one a row; rows of a friction block share theirs
+  Index floating = 0;                ///< rows that are Floating
+  double margin = 1;                 ///< smallest relative distance to a border: strict
+                                     ///< complementarity holds where it is > 0
+  double reciprocal_condition = 0;   ///< of the linear system, a cheap estimate
+  /// Relative error of the last linear solve. Large when the change asked for is not consistent
+  /// with redundant rows: then only one-sided derivatives exist, or none (a loss that reads λ).
+  double solve_error = 0;
+  KinkChoice element = KinkChoice::Clamp;  ///< the choice taken at floating rows
+  double residual = 0;                     ///< the judge's, of the answer differentiated
+};
+
+/// A change of the problem data, or the derivative of a scalar by them: the same layout as the
+/// problem's own storage. Empty members count as zero on input.
+struct ProblemDerivative {
+  VecX k, e, b;
+  VecX mu, mu_r, lo, hi;        ///< one a block
+  std::vector<double> C, D, F;  ///< as BlockRows::all_values()
+  std::vector<double> H;        ///< as VelocityMatrix::all_values()
+};
+ProblemDerivative zero_derivative(const CanonicalProblem& problem);
+
+class SolutionGradient {
+ public:
+  /// Factorises the derivative at the answer x. Keeps references to `problem`; copies the answer.
+  SolutionGradient(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& x,
+                   const SolutionGradientSettings& settings = {});
+  ~SolutionGradient();
+  SolutionGradient(SolutionGradient&&) noexcept;
+  SolutionGradient& operator=(SolutionGradient&&) noexcept;
+
+  /// Vector–Jacobian product: the derivative of a scalar ℓ by the answer in (members may be empty:
+  /// zero), by all problem data out. Throws Error when the incoming numbers are not finite.
+  ProblemDerivative pull_back(const Solution& by_answer);
+  /// Jacobian–vector product: a change of the data in, the change of the answer out.
+  Solution push_forward(const ProblemDerivative& change);
+
+  const GradientCertificate& certificate() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+std::string_view name_of(ContactState state);
+
+}  // namespace orthant
