@@ -86,6 +86,7 @@ struct ContactProblemSpec {
   double mass_ratio = 1;  ///< masses are spread over this ratio
   bool exact = true;      ///< Coulomb or its convex relaxation
   double world = 0.3;     ///< part of the contacts that are with the fixed world
+  int joints = 0;         ///< ball joints (planar: hinges) between random bodies
 };
 
 /// Bodies touching at random points in random frames: D H⁻¹ Dᵀ has the structure and, with more
@@ -157,6 +158,26 @@ inline KnownProblem random_contacts(SplitMix& rng, const ContactProblemSpec& spe
       }
     }
   }
+  for (int i = 0; i < spec.joints && spec.bodies > 1; ++i) {
+    const int a = rng.index(spec.bodies);
+    const int b = (a + 1 + rng.index(spec.bodies - 1)) % spec.bodies;
+    p.C.begin_row(linear);
+    for (const int body : {a, b}) {
+      double* C = p.C.add(body, body * nv, nv);
+      const double sign = body == a ? 1.0 : -1.0;
+      const double r[3] = {0.3 * rng.normal(), 0.3 * rng.normal(), 0.3 * rng.normal()};
+      for (int j = 0; j < linear; ++j) C[j * nv + j] = sign;
+      if (nv == 3) {
+        C[2] = -sign * r[1];
+        C[nv + 2] = sign * r[0];
+      } else {  // v + ω × r
+        for (int j = 0; j < 3; ++j) {
+          C[j * nv + 3 + (j + 1) % 3] = sign * r[(j + 2) % 3];
+          C[j * nv + 3 + (j + 2) % 3] = -sign * r[(j + 1) % 3];
+        }
+      }
+    }
+  }
   const Index rows = p.D.rows();
   Solution& x = out.answer;
   x.lambda.resize(rows);
@@ -165,12 +186,16 @@ inline KnownProblem random_contacts(SplitMix& rng, const ContactProblemSpec& spe
     draw_pair(rng, p.laws[static_cast<std::size_t>(c)], force[static_cast<std::size_t>(c)], 1.0,
               x.lambda.data() + p.D.row_begin(c), x.w.data() + p.D.row_begin(c));
   }
+  x.gamma.resize(p.C.rows());
+  for (Index i = 0; i < x.gamma.size(); ++i) x.gamma[i] = rng.normal();
   VecX impulse = p.k;
+  p.C.multiply_transpose_add(1, x.gamma, impulse);
   p.D.multiply_transpose_add(1, x.lambda, impulse);
   VelocitySolver inverse;
   inverse.factorize(p.H);
   inverse.solve(impulse, x.v);
-  x.gamma.resize(0);
+  p.e = VecX::Zero(p.C.rows());
+  p.C.multiply_add(-1, x.v, p.e);
   p.b = x.w;
   p.D.multiply_add(-1, x.v, p.b);
   return out;

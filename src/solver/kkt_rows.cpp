@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/kkt_rows.cpp: (problem, scale) => scaled matrix of (v, γ, λ). See kkt_rows.hpp.
+#include "solver/kkt_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/assert.hpp"
+
+namespace orthant::internal {
+
+/// Both appearances of constraint rows A: A itself and −Aᵀ in the balance.
+void KktRows::add_rows_of(const BlockRows& A, Index first_row) {
+  for (Index i = 0; i < A.row_block_count(); ++i) {
+    const double* a = A.values(i);
+    const Index dim = A.dim(i), row = first_row + A.row_begin(i);
+    for (const auto& entry : A.entries(i)) {
+      for (Index r = 0; r < dim; ++r) {
+        for (Index j = 0; j < entry.width; ++j) {
+          const Index column = entry.column + j;
+          const double value = scale_[row + r] * a[r * entry.width + j] * scale_[column];
+          triplets_.emplace_back(column, row + r, value);
+          triplets_.emplace_back(row + r, column, -value);
+        }
+      }
+      a += static_cast<std::ptrdiff_t>(dim) * entry.width;
+    }
+  }
+}
+
+void KktRows::build(const CanonicalProblem& p, const ProblemScale& scale, double epsilon) {
+  ORTHANT_ASSERT(p.H.kind() != VelocityMatrix::Kind::Operator);
+  nv_ = p.velocity_count();
+  nc_ = p.bilateral_count();
+  epsilon_ = epsilon;
+  const Index first = nv_ + nc_, n = first + p.row_count();
+  offset_.resize(p.laws.size() + 1);
+  offset_[0] = 0;
+  for (std::size_t i = 0; i < p.laws.size(); ++i) offset_[i + 1] = offset_[i] + p.laws[i].dim;
+
+  scale_.setOnes(n);
+  triplets_.clear();
+  const auto each_entry_of_H = [&](auto&& visit) {
+    if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
+      const SparseMatrix& H = p.H.sparse_matrix();
+      for (Index j = 0; j < H.outerSize(); ++j) {
+        for (SparseMatrix::InnerIterator it(H, j); it; ++it) visit(it.row(), j, it.value());
+      }
+      return;
+    }
+    for (Index b = 0; b < p.H.block_count(); ++b) {
+      const Index size = p.H.block_size(b), at = p.H.block_begin(b);
+      for (Index r = 0; r < size; ++r) {
+        for (Index c = 0; c < size; ++c) visit(at + r, at + c, p.H.block(b)[r * size + c]);
+      }
+    }
+  };
+  each_entry_of_H([&](Index r, Index c, double value) {
+    if (r == c && value != 0) scale_[r] = 1 / std::sqrt(std::abs(value));
+  });
+  for (Index i = 0; i < p.C.row_block_count(); ++i) {
+    const double* a = p.C.values(i);
+    const Index dim = p.C.dim(i);
+    for (Index r = 0; r < dim; ++r) {
+      double sum = 0;
+      const double* row = a;
+      for (const auto& entry : p.C.entries(i)) {
+        for (Index j = 0; j < entry.width; ++j) {
+          const double value = row[r * entry.width + j] * scale_[entry.column + j];
+          sum += value * value;
+        }
+        row += static_cast<std::ptrdiff_t>(dim) * entry.width;
+      }
+      if (sum > 0) scale_[nv_ + p.C.row_begin(i) + r] = 1 / std::sqrt(sum);
+    }
+  }
+  for (Index i = 0; i < p.row_count(); ++i) scale_[first + i] = std::sqrt(scale.tau[i]);
+
+  // Transposed as it is filled: (column, row).
+  each_entry_of_H([&](Index r, Index c, double value) {
+    triplets_.emplace_back(c, r, scale_[r] * value * scale_[c]);
+  });
+  add_rows_of(p.C, nv_);
+  for (Index i = 0; i < nc_; ++i) triplets_.emplace_back(nv_ + i, nv_ + i, epsilon_);
+  if (!p.D.empty()) add_rows_of(p.D, first);
+  for (Index c = 0; c < p.block_count(); ++c) {
+    const Index dim = p.laws[static_cast<std::size_t>(c)].dim,
+                at = offset_[static_cast<std::size_t>(c)];
+    const auto place = [&](Index column, Index width) {
+      for (Index r = 0; r < dim; ++r) {
+        for (Index j = 0; j < width; ++j)
+          triplets_.emplace_back(first + column + j, first + at + r, 0.0);
+      }
+    };
+    place(at, dim);
+    // Rows of one block mix through Y: each needs the columns of all of them.
+    if (!p.F.empty()) {
+      for (const auto& entry : p.F.entries(c)) place(entry.column, entry.width);
+    }
+  }
+  matrix_.resize(n, n);
+  matrix_.setFromTriplets(triplets_.begin(), triplets_.end());
+  matrix_.makeCompressed();
+}
+
+/// Place of (row, column); the entries of one block follow it.
+double* KktRows::row_entry(Index row, Index column) {
+  const Index* inner = matrix_.innerIndexPtr();
+  const Index* begin = inner + matrix_.outerIndexPtr()[row];
+  const Index* end = inner + matrix_.outerIndexPtr()[row + 1];
+  const Index* at = std::lower_bound(begin, end, column);
+  ORTHANT_ASSERT(at != end && *at == column);
+  return matrix_.valuePtr() + (at - inner);
+}
+
+void KktRows::set_block(const CanonicalProblem& p, Index c, const BlockJacobian& J) {
+  const Index first = first_impulse(), at = offset_[static_cast<std::size_t>(c)];
+  const Index dim = p.laws[static_cast<std::size_t>(c)].dim;
+  for (Index r = 0; r < dim; ++r) {
+    const Index row = first + at + r;
+    std::fill(matrix_.valuePtr() + matrix_.outerIndexPtr()[row],
+              matrix_.valuePtr() + matrix_.outerIndexPtr()[row + 1], 0.0);
+  }
+  const auto add = [&](const BlockRows& A, Index first_column) {
+    if (A.empty()) return;
+    const double* a = A.values(c);
+    for (const auto& entry : A.entries(c)) {
+      const Index column = first_column + entry.column;
+      for (Index r = 0; r < dim; ++r) {
+        double* out = row_entry(first + at + r, column);
+        for (Index k = 0; k < dim; ++k) {
+          const double y = J.Y[r * dim + k] * scale_[first + at + k];
+          if (y == 0) continue;
+          for (Index j = 0; j < entry.width; ++j)
+            out[j] += y * a[k * entry.width + j] * scale_[column + j];
+        }
+      }
+      a += static_cast<std::ptrdiff_t>(dim) * entry.width;
+    }
+  };
+  add(p.D, 0);
+  add(p.F, first);
+  for (Index r = 0; r < dim; ++r) {
+    double* own = row_entry(first + at + r, first + at);
+    for (Index j = 0; j < dim; ++j) own[j] += J.X[r * dim + j] + epsilon_ * J.Y[r * dim + j];
+  }
+}
+
+void KktRows::equation_errors(const CanonicalProblem& p, const Solution& x, VecX& r) {
+  r.resize(rows());
+  if (nv_ > 0) {
+    p.H.multiply(x.v, force_);
+    force_ -= p.k;
+    p.C.multiply_transpose_add(-1, x.gamma, force_);
+    if (!p.D.empty()) p.D.multiply_transpose_add(-1, x.lambda, force_);
+    r.head(nv_) = scale_.head(nv_).cwiseProduct(force_);
+  }
+  if (nc_ > 0) {
+    speed_ = p.e;
+    p.C.multiply_add(1, x.v, speed_);
+    r.segment(nv_, nc_) = scale_.segment(nv_, nc_).cwiseProduct(speed_);
+  }
+}
+
+}  // namespace orthant::internal
