@@ -55,12 +55,12 @@ bench: configure-release  ## run the benchmarks, JSON in build/bench
 	@cmake --build build/release --parallel $(JOBS)
 	@tools/run_bench.sh build/release/bin build/bench
 
-bench-siconos:  ## the same problems by Siconos, for comparison
-	@tools/setup test siconos
+bench-siconos: build-release  ## the same problems by Siconos, for comparison: build/bench
+	@tools/setup siconos
 	$(say) 'building and running the comparison with Siconos'
 	@cmake -S bench/peers/siconos -B build/siconos -G Ninja >build/configure-siconos.log
 	@cmake --build build/siconos
-	@build/siconos/peer_siconos tests/data/fclib/*
+	@python3 -B tools/compare_siconos.py build/release/bin/orthant build/siconos/peer_siconos build/bench
 
 demo: build-release  ## solve a real contact problem and draw how it converges: build/demo
 	@tools/setup demo

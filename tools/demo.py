@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""demo.py COMMAND OUT: solves real contact problems and leaves OUT/index.html with a plot and a table.
+
+1. One stack of boxes by several methods: how fast does the judge's residual fall?
+2. All problems of tests/data by the automatic choice.
+"""
+import csv
+import html
+import json
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests/data"
+STACK = DATA / "fclib/BoxesStack1-i100000-32.hdf5.dat"
+TOLERANCE = 1e-8
+# Method, name on the plot, colour: first-order ones light, those that factorise strong.
+METHODS = [
+    ("gauss_seidel", "Gauss–Seidel", "#c98a2b"),
+    ("nonsmooth_newton", "nonsmooth Newton", "#2a6f97"),
+    ("interior_point", "interior point", "#9b2226"),
+]
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Orthant: demo</title>
+<style>
+ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
+ table {{ border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }}
+ th, td {{ text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #eee; }}
+ td.n, th.n {{ text-align: right; }} .bad {{ color: #9b2226; }} svg {{ width: 100%; height: auto; }}
+</style></head><body>
+<h1>Orthant: hard contact, solved</h1>
+<p>{intro}</p>
+{plot}
+<h2>All problems in <code>tests/data</code></h2>
+<p>{summary}</p>
+<table><tr><th>problem</th><th>kind</th><th class="n">unknowns</th><th>method</th><th>outcome</th>
+<th class="n">iterations</th><th class="n">time</th><th class="n">residual</th></tr>
+{rows}
+</table></body></html>
+"""
+
+
+def solve(command, out, name, files, *options):
+    """One call of `orthant solve`: (objects of its JSON, its table), whatever the outcome."""
+    report = out / f"{name}.json"
+    report.unlink(missing_ok=True)
+    done = subprocess.run([command, "solve", *files, "--tol", str(TOLERANCE), "--json", report, *options],
+                          text=True, capture_output=True)
+    if not report.exists():
+        raise SystemExit(f"orthant solve wrote no report:\n{done.stderr}")
+    return json.loads(report.read_text()), done
+
+
+def read_trace(path):
+    """method => residuals in order. A method that ran several times goes on where it ended."""
+    series = defaultdict(list)
+    with path.open() as file:
+        for row in csv.DictReader(file):
+            series[row["method"]].append(float(row["residual"]))
+    return series
+
+
+def convergence(command, out):
+    """Residual against iteration for each method on the stack; returns the lines of the plot."""
+    lines = []
+    for method, label, colour in METHODS:
+        trace = out / f"trace_{method}.csv"
+        objects, done = solve(command, out, f"stack_{method}", [STACK], "--method", method, "--trace",
+                              trace, "--time-limit", "20")
+        if "outcome" not in objects[0]:
+            print(f"  {label}: {done.stderr.strip()}")
+            continue
+        result = objects[0]
+        print(f"  {label:18} {result['outcome']:16} {result['iterations']:6} iterations "
+              f"{1e3 * result['seconds']:9.2f} ms   residual {result['residual']:.1e}")
+        residuals = [r for points in read_trace(trace).values() for r in points]
+        lines.append((label, colour, residuals, result))
+    return lines
+
+
+def draw(lines, path):
+    plt.rcParams.update({"font.size": 11, "svg.fonttype": "path", "svg.hashsalt": "orthant"})
+    figure, axes = plt.subplots(figsize=(8, 4.4))
+    for label, colour, residuals, result in lines:
+        steps = range(1, len(residuals) + 1)
+        axes.plot(steps, residuals, color=colour, lw=1.8, label=f"{label}, {1e3 * result['seconds']:.1f} ms")
+        axes.plot([len(residuals)], [residuals[-1]], "o", color=colour, ms=5)
+    axes.axhline(TOLERANCE, color="#888", lw=1, ls="--")
+    axes.text(1, TOLERANCE * 1.3, "tolerance", color="#666", fontsize=9)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("residual, block by block, without unit")
+    axes.set_title("A stack of boxes: 52 contacts, exact Coulomb friction, W of rank 78 of 156",
+                   fontsize=11, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, which="major", color="#eee")
+    axes.legend(frameon=False, loc="upper right")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def table_row(item):
+    name = html.escape(Path(item["file"]).name)
+    if "outcome" not in item:
+        text = html.escape(str(item.get("error", "not read")))
+        return f'<tr><td>{name}</td><td colspan="7" class="bad">{text}</td></tr>'
+    mark = "" if item["outcome"] == "converged" else ' class="bad"'
+    return (f'<tr><td>{name}</td><td>{item["kind"]}</td><td class="n">{item["unknowns"]}</td>'
+            f'<td>{item["method"]}</td><td{mark}>{item["outcome"]}</td><td class="n">{item["iterations"]}</td>'
+            f'<td class="n">{1e3 * item["seconds"]:.2f} ms</td><td class="n">{item["residual"]:.1e}</td></tr>')
+
+
+def main():
+    command, out = sys.argv[1], Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    print(f"one stack of boxes ({STACK.relative_to(ROOT)}), several methods")
+    lines = convergence(command, out)
+    draw(lines, out / "convergence.svg")
+
+    files = sorted(path for folder in ("lcp", "mlcp", "fclib") for path in (DATA / folder).iterdir())
+    print(f"all {len(files)} problems of tests/data, automatic")
+    start = time.monotonic()
+    objects, _ = solve(command, out, "all", files)
+    seconds = time.monotonic() - start
+    good = sum(item.get("outcome") == "converged" for item in objects)
+    print(f"  {good} of {len(objects)} converged in {seconds:.1f} s")
+    svg = (out / "convergence.svg").read_text()
+    page = PAGE.format(
+        intro="A measured stack of boxes from the Siconos collection: 52 contacts, many more than the boxes need, so "
+              "the impulses are not unique. Every method is judged by the same residual, recomputed from its answer.",
+        plot=svg[svg.index("<svg"):],
+        summary=f"{good} of {len(objects)} converged to {TOLERANCE:g} in {seconds:.1f} s. "
+                "lcp_Pang_isolated_sol_perturbed has no solution; it must not converge.",
+        rows="\n".join(table_row(item) for item in objects))
+    (out / "index.html").write_text(page, encoding="utf-8")
+    print(f"page: {out / 'index.html'}")
+    return 0 if lines and all(line[3]["outcome"] == "converged" for line in lines[-1:]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
