@@ -26,6 +26,12 @@ class Readme(unittest.TestCase):
                 with self.subTest(page=page.name, target=target):
                     self.assertTrue((page.parent / target).exists())
 
+    def test_every_room_is_described(self):
+        table = (ROOT / "cmake/rooms.txt").read_text(encoding="utf-8")
+        page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        for room in re.findall(r"^([a-z_]+) +\|", table, re.M):
+            self.assertIn(f"| `{room}` |", page, f"docs/architecture.md has no row for '{room}'")
+
 
 if __name__ == "__main__":
     unittest.main()
