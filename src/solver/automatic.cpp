@@ -11,15 +11,19 @@ namespace orthant {
 namespace {
 
 bool yes(const ProblemTraits&) { return true; }
+/// Too many rows for a factorisation to come first: its cost grows faster than the problem.
+bool huge(const ProblemTraits& t) { return t.rows > 60000; }
 
 constexpr std::array kSeparable = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 
 constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };

@@ -48,9 +48,24 @@ MethodResult run_interior_point(const CanonicalProblem& p, const ProblemScale& s
   return solve_interior_point(p, scale, {}, limits, work.interior_point, x);
 }
 
+const char* unless_coupled(const ProblemTraits& traits) {
+  return traits.separable ? nullptr : "it takes laws that act entry by entry, not cones";
+}
+
+template <Method M>
+MethodResult run_first_order(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return solve_first_order(M, p, scale, {}, limits, work.first_order, x);
+}
+
 constexpr std::array kMethods = {
     MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
     MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point},
+    MethodEntry{Method::ProjectedGradient, false, always,
+                run_first_order<Method::ProjectedGradient>},
+    MethodEntry{Method::AcceleratedGradient, false, always,
+                run_first_order<Method::AcceleratedGradient>},
+    MethodEntry{Method::ActiveSetCg, false, unless_coupled, run_first_order<Method::ActiveSetCg>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "orthant/problem/special_cases.hpp"
+#include "orthant/solver/first_order.hpp"
 #include "orthant/solver/gauss_seidel.hpp"
 #include "orthant/solver/interior_point.hpp"
 #include "solver/islands.hpp"
@@ -34,6 +35,7 @@ struct SolveWorkspace::Impl {
   // The families.
   GaussSeidelWorkspace gauss_seidel;
   InteriorPointWorkspace interior_point;
+  FirstOrderWorkspace first_order;
 };
 
 }  // namespace orthant
