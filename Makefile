@@ -10,6 +10,8 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
 LONG_FUZZ_SECONDS ?= 600
 PRESETS := release debug asan tsan fuzz lint
+# Without this ccache gives up on precompiled headers.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
 say = @printf '\n== %s\n'
 
 .PHONY: help setup build test test-all bench bench-siconos demo format lint docs clean
