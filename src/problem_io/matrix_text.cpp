@@ -281,8 +281,8 @@ StoredMatrix read_matrix(TextCursor& in, const std::string& name) {
   } else {
     const Index origin =
         in.index((name + ": origin (1 triplets, 2 compressed columns)").c_str(), 1, 2);
-    in.skip_line();  // rest of the line of `origin`
-    in.skip_line();  // banner
+    in.end_of_line();
+    in.prose_line("a line of text (the banner)");
     if (origin == 1) {
       read_triplets(in, name, m);
     } else {

@@ -110,6 +110,11 @@ void TextCursor::expect_room(const char* what, std::int64_t count, std::int64_t 
   // The last item needs no separator: one byte less.
   const std::int64_t left = end_ - at_ + 1;
   if (count > left / bytes) {
+    skip_space();
+    if (at_ == end_) {
+      fail("the file ends before " + std::string(what) + ": " + std::to_string(count) +
+           " entries expected");
+    }
     fail(std::string(what) + ": " + std::to_string(count) +
          " entries are announced, but the file has only " + std::to_string(end_ - at_) +
          " bytes left");
@@ -125,6 +130,29 @@ bool TextCursor::at_literal(std::string_view expected) {
 void TextCursor::literal(std::string_view expected) {
   if (!at_literal(expected)) fail("expected '" + std::string(expected) + "', found " + found());
   at_ += expected.size();
+}
+
+void TextCursor::end_of_line() {
+  const char* end = std::find(at_, end_, '\n');
+  const char* left = std::find_if_not(at_, end, is_space);
+  if (left != end) {
+    token_ = left;
+    fail("expected the end of the line, found " + found());
+  }
+  skip_line();
+}
+
+void TextCursor::prose_line(const char* what) {
+  const char* end = std::find(at_, end_, '\n');
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const bool has_word = std::adjacent_find(at_, end, [&](char a, char b) {
+                          return is_letter(a) && is_letter(b);
+                        }) != end;
+  if (!has_word) {
+    skip_space();
+    fail("expected " + std::string(what) + ", found " + found());
+  }
+  skip_line();
 }
 
 void TextCursor::skip_line() {

@@ -53,6 +53,10 @@ class TextCursor {
   bool at_literal(std::string_view expected);
   /// To the start of the next line.
   void skip_line();
+  /// As skip_line(), but nothing except blanks may be left on this one.
+  void end_of_line();
+  /// Skips a line of prose: one that has a word in it, which no list of numbers has.
+  void prose_line(const char* what);
   /// Integer without the need of white space behind it ("12-by-12,").
   std::int64_t embedded_integer(const char* what, std::int64_t low, std::int64_t high);
 

@@ -250,8 +250,9 @@ ProblemFile parse_problem_text(std::string_view text, std::string_view name,
   }
   if (kind) return read(*kind);
 
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return c == ' ' || (c >= 9 && c <= 13); })) {
+  const auto first = std::find_if_not(text.begin(), text.end(),
+                                      [](char c) { return c == ' ' || (c >= 9 && c <= 13); });
+  if (first == text.end()) {
     throw Error(name, "the file is empty, expected an LCP, MLCP or friction problem");
   }
   std::optional<ProblemFile> found;
@@ -266,19 +267,24 @@ ProblemFile parse_problem_text(std::string_view text, std::string_view name,
       }
       found = std::move(file);
     } catch (const TextError& error) {
-      if (furthest && error.offset() <= furthest->offset()) continue;
+      if (furthest && error.offset() < furthest->offset()) continue;
       furthest = error;
       furthest_kind = k == ProblemKind::FrictionLocal ? "a friction problem"
                       : k == ProblemKind::Mlcp        ? "an MLCP"
                                                       : "an LCP";
     }
   }
-  if (!found) {
-    throw Error(furthest->where(),
-                std::string(furthest->what()).substr(furthest->where().size() + 2) + " (read as " +
-                    std::string(furthest_kind) + ")");
+  if (found) return *found;
+  std::string what = std::string(furthest->what()).substr(furthest->where().size() + 2);
+  if (furthest->offset() == static_cast<std::size_t>(first - text.begin())) {
+    what =
+        "expected a number: an LCP begins with its size, an MLCP with two flags (0 or 1), a "
+        "friction "
+        "problem with the numbers a contact (2, 3 or 5)";
+  } else {
+    what += " (read as " + std::string(furthest_kind) + ")";
   }
-  return *found;
+  throw Error(furthest->where(), what);
 }
 
 }  // namespace orthant

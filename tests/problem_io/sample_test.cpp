@@ -8,7 +8,7 @@
 #include <map>
 
 #include "orthant/problem_io/problem_file.hpp"
-#include "problem_io/sample_files.hpp"
+#include "support/sample_files.hpp"
 
 namespace orthant {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/problem_io/sample_files.hpp: where the problems from outside are.
+// support/sample_files.hpp: where the problems from outside are.
 // A few large ones are not part of the source tree; tests use them where a copy lies beside it.
 #pragma once
 

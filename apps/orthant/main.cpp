@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// orthant/main.cpp: arguments => command => exit code.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+#include <vector>
+
+#include "command.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/version.hpp"
+
+namespace orthant::app {
+namespace {
+
+constexpr auto kCommands = {add_solve, add_info, add_convert};
+
+/// "--metod" with its value cut off; empty for anything that is no long option.
+std::string_view option_name(std::string_view argument) {
+  if (!argument.starts_with("--")) return {};
+  return argument.substr(0, argument.find('='));
+}
+
+/// What the parser says, and for a misspelt option what was probably meant.
+std::string explain(const CLI::App& root, const CLI::ParseError& error) {
+  std::string message = error.what();
+  const std::vector<CLI::App*> chosen = root.get_subcommands();
+  const CLI::App& command = chosen.empty() ? root : *chosen.front();
+  for (const std::string& argument : root.remaining(true)) {
+    const std::string_view name = option_name(argument);
+    if (name.empty()) continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command.get_options()) {
+      for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+    }
+    const std::vector<std::string_view> views(known.begin(), known.end());
+    const std::string near = nearest_spelling(name, views.data(), views.size());
+    message = fmt::format("unknown option {}", name);
+    if (!near.empty()) message += fmt::format(" (did you mean {}?)", near);
+    break;
+  }
+  return fmt::format("orthant: {}\nRun 'orthant{}{} --help' for what is allowed.\n", message,
+                     chosen.empty() ? "" : " ", chosen.empty() ? "" : command.get_name());
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App root("Hard contact, exact gradients.", "orthant");
+  root.set_version_flag("--version", [] { return std::string("orthant ") + version(); });
+  root.set_help_flag("-h,--help", "this text");
+  root.set_help_all_flag("--help-all", "the text of every command");
+  root.require_subcommand(1);
+  root.footer(
+      "Examples:\n"
+      "  orthant solve problem.dat\n"
+      "  orthant info problem.hdf5\n"
+      "  orthant convert problem.dat problem.hdf5\n");
+  Run run;
+  for (const auto add : kCommands) add(root, run);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return root.exit(done);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}", explain(root, error));
+    return kBadInput;
+  }
+  try {
+    return run();
+  } catch (const Error& error) {
+    fmt::print(stderr, "orthant: {}\n", error.what());
+    return kBadInput;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "orthant: not enough memory\n");
+    return kBadInput;
+  }
+}
+
+}  // namespace
+}  // namespace orthant::app
+
+int main(int argc, char** argv) {
+  try {
+    return orthant::app::main_of(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "orthant: internal error: %s\n", error.what());
+    return orthant::app::kInternalError;
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// orthant/names.cpp: names typed by a person <=> values of the library.
+#include "names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "orthant/base/error.hpp"
+
+namespace orthant::app {
+namespace {
+
+constexpr std::array kMethods{Method::Automatic,           Method::Lemke,
+                              Method::GaussSeidel,         Method::MinMapNewton,
+                              Method::FischerNewton,       Method::InteriorPoint,
+                              Method::NonsmoothNewton,     Method::ProjectedGradient,
+                              Method::AcceleratedGradient, Method::ActiveSetCg,
+                              Method::Enumeration};
+
+std::string snake(std::string_view name) {
+  std::string key(name);
+  std::replace_if(key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  return key;
+}
+
+}  // namespace
+
+std::string key_of(Outcome outcome) { return snake(name_of(outcome)); }
+std::string key_of(Method method) { return snake(name_of(method)); }
+
+Method method_of(std::string_view name) {
+  const std::string key = snake(name);
+  std::vector<std::string> names;
+  for (const Method method : kMethods) {
+    names.push_back(key_of(method));
+    if (names.back() == key) return method;
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string near = nearest_spelling(key, views.data(), views.size());
+  throw Error("--method",
+              fmt::format("unknown method '{}'{}; allowed: {}", name,
+                          near.empty() ? "" : " (did you mean '" + near + "'?)", method_names()));
+}
+
+std::string method_names() {
+  std::string list;
+  for (const Method method : kMethods) list += (list.empty() ? "" : ", ") + key_of(method);
+  return list;
+}
+
+}  // namespace orthant::app
