@@ -15,11 +15,11 @@ double* VelocityMatrix::add_block(Index n) {
 }
 
 void VelocityMatrix::clear() {
+  if (kind_ == Kind::Sparse) sparse_ = {};  // an assignment allocates: not in every step
   kind_ = Kind::BlockDiagonal;
   offset_.resize(1);
   value_begin_.resize(1);
   values_.clear();
-  sparse_ = {};
   operator_.reset();
 }
 

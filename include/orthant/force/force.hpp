@@ -9,6 +9,9 @@
 // All vectors here have the velocities of the dynamic bodies only: the head of State::v.
 #pragma once
 
+#include <Eigen/SparseCore>
+#include <vector>
+
 #include "orthant/math/velocity_matrix.hpp"
 #include "orthant/model/model.hpp"
 
@@ -20,6 +23,7 @@ struct Dynamics {
   VecX coast_velocity;   ///< v*: after h without any force [m/s, rad/s]
   VecX coast_delta;      ///< the tangent travelled in h without any force: (h v, turn) [m, rad]
   bool coupled = false;  ///< H is sparse
+  std::vector<Eigen::Triplet<double, Index>> couplings;  ///< scratch
 };
 
 /// Fills H and k of one step of length h. `v` is State::v; `u` the controls, empty: zero. Forces
@@ -29,7 +33,7 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
                        VelocityMatrix& H, VecX& k);
 
 /// The tangent of a body that nothing touched: delta = coast_delta + h/2 (v+ - coast_velocity),
-/// second order, exact for a projectile and for free rotation. (First order: h v+.)
+/// second order, exact for a projectile and for free rotation. Inertial law only; first order: h v+.
 void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta);
 
 /// M(q), block-diagonal, world axes; overdamped: Mob^-1.

@@ -72,7 +72,7 @@ struct ShapeInstance {
   MaterialId material{};
   std::uint32_t group = 1, mask = ~std::uint32_t{0};
   double bounding_radius = 0;  ///< about the shape's own origin, at build time [m]
-  std::string name;            ///< "shape/<name>.radius" is its radius
+  std::string name = {};       ///< "shape/<name>.radius" is its radius
 
   bool planar() const { return shape.dim() == 2; }
   /// The shape with the numbers of a parameter vector, in any scalar.

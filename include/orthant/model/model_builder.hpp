@@ -16,7 +16,7 @@
 namespace orthant {
 
 struct MaterialSpec {
-  std::string name;
+  std::string name = {};
   double friction = 0.5;        ///< [-]
   double restitution = 0;       ///< [-], 0 … 1
   double rolling_friction = 0;  ///< [m]
@@ -26,102 +26,104 @@ struct MaterialSpec {
 
 /// Coefficients of two materials together; what is not given follows the combine rule.
 struct MaterialPairSpec {
-  std::string a, b;
-  std::optional<double> friction, restitution, rolling_friction, compliance;
+  std::string a = {}, b = {};
+  std::optional<double> friction = {}, restitution = {}, rolling_friction = {}, compliance = {};
 };
 
 struct ShapeSpec {
   Shape shape;
-  Pose offset;            ///< of the shape in the frame of the spec
-  double density = 1000;  ///< [kg/m^3], planar [kg/m^2]
-  std::string material;   ///< empty: "default" (friction 0.5, the rest 0)
+  Pose offset = {};           ///< of the shape in the frame of the spec
+  double density = 1000;      ///< [kg/m^3], planar [kg/m^2]
+  std::string material = {};  ///< empty: "default" (friction 0.5, the rest 0)
   std::uint32_t group = 1, mask = ~std::uint32_t{0};
-  std::string name;  ///< empty: the body's, with "#ordinal" where it has several
+  std::string name = {};  ///< empty: the body's, with "#ordinal" where it has several
 };
 
 struct BodySpec {
-  std::string name;  ///< empty: "body<number>"
+  std::string name = {};  ///< empty: "body<number>"
   Motion motion = Motion::Spatial;
   bool planar = false;                   ///< of Fixed and Kinematic bodies; Planar implies it
   Vec3 position = Vec3::Zero();          ///< of the spec's frame [m]; planar: x, y
-  Quat orientation;                      ///< of the spec's frame; planar bodies use `angle`
+  Quat orientation = {};                 ///< of the spec's frame; planar bodies use `angle`
   double angle = 0;                      ///< planar [rad]
   Vec3 velocity = Vec3::Zero();          ///< of the centre of mass [m/s]
   Vec3 angular_velocity = Vec3::Zero();  ///< world axes [rad/s]; planar: z
-  std::vector<ShapeSpec> shapes;
-  std::optional<double> mass;  ///< [kg]; default: from the shapes' densities
+  std::vector<ShapeSpec> shapes = {};
+  std::optional<double> mass = {};  ///< [kg]; default: from the shapes' densities
   /// About the centre of mass, axes of the spec's frame [kg m^2]; planar: entry (2, 2). Default:
   /// from the shapes, scaled to `mass` where that is given.
-  std::optional<Mat3> inertia;
-  std::optional<Vec3> center_of_mass;  ///< in the spec's frame [m]; default: from the shapes
-  double drag = 1;                     ///< overdamped law only
-  std::optional<double> length;        ///< overdamped law only; default: twice the bounding radius
+  std::optional<Mat3> inertia = {};
+  std::optional<Vec3> center_of_mass = {};  ///< in the spec's frame [m]; default: from the shapes
+  double drag = 1;                          ///< overdamped law only
+  std::optional<double> length = {};  ///< overdamped law only; default: twice the bounding radius
 };
 
 struct MotorSpec {
   MotorKind kind = MotorKind::None;
-  double target = 0;                ///< Position: at t = 0 [m, rad]
-  double velocity = 0;              ///< [m/s, rad/s]
-  std::optional<double> max_force;  ///< [N, N m]
-  std::vector<double> times, values;
+  double target = 0;                     ///< Position: at t = 0 [m, rad]
+  double velocity = 0;                   ///< [m/s, rad/s]
+  std::optional<double> max_force = {};  ///< [N, N m]
+  std::vector<double> times = {}, values = {};
 };
 
 struct JointSpec {
-  std::string name;  ///< empty: "joint<number>"
+  std::string name = {};  ///< empty: "joint<number>"
   JointKind kind = JointKind::Weld;
-  std::string a, b = "world";
+  std::string a = {}, b = "world";
   /// Joint frame in the world at the initial configuration: origin, and the direction of turn
   /// (Revolute) or of sliding (Prismatic), normalised here.
   Vec3 anchor = Vec3::Zero();
   Vec3 axis = Vec3::UnitZ();  ///< a planar Slider lies in the plane: x, y
-  /// Anchors in the frames of the two bodies' specs instead of `anchor`; both or none for Distance.
-  std::optional<Vec3> anchor_a, anchor_b;
-  std::optional<double> length;        ///< Distance; default: as built
-  std::optional<double> lower, upper;  ///< limits of the coordinate, 0 as built (Distance: length)
-  double stiffness = 0, damping = 0;   ///< spring and damper along the coordinate, implicit
-  double rest = 0;                     ///< of the spring; Distance: 0 means as built
-  double dry_friction = 0;             ///< [N, N m]
-  MotorSpec motor;
+  /// Anchors in the frames of the two bodies' specs instead of `anchor`; where only one is given
+  /// the other meets it as built. Distance: default the centres of mass, `anchor` on the world.
+  std::optional<Vec3> anchor_a = {}, anchor_b = {};
+  std::optional<double> length = {};  ///< Distance; default: as built
+  std::optional<double> lower = {},
+                        upper = {};   ///< limits of the coordinate, 0 as built (Distance: length)
+  double stiffness = 0, damping = 0;  ///< spring and damper along the coordinate, implicit
+  double rest = 0;                    ///< of the spring; Distance: 0 means as built
+  double dry_friction = 0;            ///< [N, N m]
+  MotorSpec motor = {};
   bool collide = false;  ///< joined bodies do touch
 };
 
 struct BodyForceSpec {
-  std::string name, body;
+  std::string name = {}, body = {};
   Vec3 force = Vec3::Zero();   ///< [N]
   Vec3 torque = Vec3::Zero();  ///< [N m]; planar: z
   bool body_axes = false;
-  std::vector<double> times, factors;  ///< factor on force and torque
+  std::vector<double> times = {}, factors = {};  ///< factor on force and torque
 };
 
 struct PointForceSpec {
-  std::string name, body;
+  std::string name = {}, body = {};
   Vec3 point = Vec3::Zero();  ///< in the frame of the body's spec [m]
   Vec3 force = Vec3::Zero();  ///< [N]
   bool body_axes = false;
-  std::vector<double> times, factors;
+  std::vector<double> times = {}, factors = {};
 };
 
 struct SpringSpec {
-  std::string name, a, b = "world";
+  std::string name = {}, a = {}, b = "world";
   Vec3 point_a = Vec3::Zero(),
-       point_b = Vec3::Zero();  ///< in the frames of the specs, or world [m]
-  double stiffness = 0;         ///< [N/m]
-  double damping = 0;           ///< [N s/m]
-  std::optional<double> rest;   ///< [m]; default: as built
+       point_b = Vec3::Zero();      ///< in the frames of the specs, or world [m]
+  double stiffness = 0;             ///< [N/m]
+  double damping = 0;               ///< [N s/m]
+  std::optional<double> rest = {};  ///< [m]; default: as built
 };
 
 struct CallbackSpec {
-  std::string name, body;
-  std::shared_ptr<const ForceCallback> callback;
+  std::string name = {}, body = {};
+  std::shared_ptr<const ForceCallback> callback = {};
 };
 
 struct JointActuatorSpec {
-  std::string name, joint;
+  std::string name = {}, joint = {};
   double gear = 1;  ///< generalised force of u = 1 [N, N m]
 };
 
 struct BodyActuatorSpec {
-  std::string name, body;
+  std::string name = {}, body = {};
   Vec3 force = Vec3::Zero(), torque = Vec3::Zero();  ///< of u = 1, at the centre of mass
   bool body_axes = false;
 };
@@ -152,6 +154,7 @@ class ModelBuilder {
 
  private:
   struct Specs;
+  struct Build;
   std::unique_ptr<Specs> specs_;
 };
 

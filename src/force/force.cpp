@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// force/force.cpp: (model, parameters, q, v, u, t, h) => H, k and energies.
+//   H = M + h^2 J'KJ + h J'CJ,   k = M v* + h f + h J'CJ v,   a sum over springs and dampers
+// H is filled block by block; pairs of blocks appear only where a spring joins two dynamic bodies,
+// and only then H becomes sparse.
+#include "orthant/force/force.hpp"
+
+#include <Eigen/Eigenvalues>
+
+#include "force/elements.hpp"
+#include "orthant/base/assert.hpp"
+#include "orthant/base/parallel.hpp"
+#include "orthant/force/free_rotation_kernel.hpp"
+
+namespace orthant {
+
+using internal::SpringElement;
+
+namespace {
+
+constexpr std::size_t kGrain = 512;  // bodies a chunk: some ten microseconds of work
+
+bool is_isotropic(const double* inertia) {
+  return inertia[0] == inertia[1] && inertia[1] == inertia[2] && inertia[3] == 0 &&
+         inertia[4] == 0 && inertia[5] == 0;
+}
+
+bool couples(const Model& model, BodyId a, BodyId b) {
+  return a != kWorld && b != kWorld && model.body(a).is_dynamic() && model.body(b).is_dynamic();
+}
+
+bool has_coupling(const Model& model) {
+  for (const Force& force : model.forces())
+    if (force.kind == ForceKind::Spring && couples(model, force.a, force.b)) return true;
+  for (const Joint& joint : model.joints())
+    if ((joint.stiffness != kNone || joint.damping != kNone) && couples(model, joint.a, joint.b))
+      return true;
+  return false;
+}
+
+void size_blocks(const Model& model, VelocityMatrix& H) {
+  H.clear();
+  for (const BodyId id : model.dynamic_bodies()) H.add_block(model.body(id).v_size);
+}
+
+/// factor M, or factor Mob^-1, of one body into its zeroed block.
+void fill_mass(const Model& model, const Body& body, const double* x, const VecX& q, double factor,
+               double* block) {
+  const Index n = body.v_size;
+  double linear = factor, angular = factor;
+  if (model.law() == LawOfMotion::Overdamped) {
+    const double drag = x[body.drag], length = x[body.length];
+    linear *= drag * length;
+    angular *= drag * length * length * length / 12;
+  } else {
+    linear *= x[body.mass];
+    const double* I = x + body.inertia;
+    if (!body.planar && !is_isotropic(I)) {
+      const Mat3 W = world_inertia(body_pose(body, q.data()).p, inertia_matrix(I));
+      for (int i = 0; i < 3; ++i) {
+        block[i * n + i] = linear;
+        for (int j = 0; j < 3; ++j) block[(3 + i) * n + 3 + j] = factor * W(i, j);
+      }
+      return;
+    }
+    angular *= I[0];
+  }
+  const Index turn = body.planar ? 2 : 3;
+  for (Index i = 0; i < n; ++i) block[i * n + i] = i < turn ? linear : angular;
+}
+
+/// v* and the tangent travelled in h, of one body.
+void coast(const Body& body, const double* x, const VecX& q, const VecX& v, double h,
+           Dynamics& dynamics) {
+  for (Index i = body.v_begin; i < body.v_begin + body.v_size; ++i) {
+    dynamics.coast_velocity[i] = v[i];
+    dynamics.coast_delta[i] = h * v[i];
+  }
+  const double* I = x + body.inertia;
+  if (body.planar || is_isotropic(I)) return;
+  const Index w = body.v_begin + 3;
+  const Vec3 omega = v.segment<3>(w);
+  if (omega == Vec3::Zero()) return;
+  const FreeRotationT<double> r =
+      free_rotation<double>(inertia_matrix(I), body_pose(body, q.data()).p, omega, h);
+  if (!r.omega.allFinite() || !r.turn.allFinite()) return;  // absurd spin: explicit is finite
+  dynamics.coast_velocity.segment<3>(w) = r.omega;
+  dynamics.coast_delta.segment<3>(w) = r.turn;
+}
+
+/// block += J'SJ, symmetric to the last bit.
+void add_square(const internal::ElementRows& J, const internal::ElementMatrix& S, double* block) {
+  const Index n = static_cast<Index>(J.cols());
+  const internal::ElementRows SJ = S * J;
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j <= i; ++j) {
+      const double x = J.col(i).dot(SJ.col(j));
+      block[i * n + j] += x;
+      if (i != j) block[j * n + i] += x;
+    }
+}
+
+/// What one spring adds to H and k. `kinematic`: how fast its ends are moved by prescribed bodies.
+void add_spring(const Model& model, const SpringElement& e, const VecX& v, double h,
+                Dynamics& dynamics, VelocityMatrix& H, VecX& k) {
+  const internal::ElementMatrix S = e.stiffness * (h * h) + e.damping * h;
+  internal::ElementVector push = internal::ElementVector::Zero(e.force.size());
+  const std::pair<BodyId, const internal::ElementRows*> ends[] = {{e.a, &e.J_a}, {e.b, &e.J_b}};
+  for (const auto& [id, J] : ends) {
+    if (J->cols() == 0) continue;
+    const internal::ElementVector rate = *J * internal::velocity_of(model, id, v);
+    if (model.body(id).is_dynamic()) {
+      push += h * (e.damping * rate);
+    } else {
+      push -= (h * h) * (e.stiffness * rate);  // the prescribed end moves on during the step
+    }
+  }
+  for (const auto& [id, J] : ends) {
+    if (J->cols() == 0 || !model.body(id).is_dynamic()) continue;
+    const Body& body = model.body(id);
+    add_square(*J, S, H.block(body.dynamic));
+    k.segment(body.v_begin, body.v_size) += J->transpose() * push;
+  }
+  if (!couples(model, e.a, e.b)) return;
+  const Body &A = model.body(e.a), &B = model.body(e.b);
+  const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 6, 6> cross =
+      e.J_a.transpose() * S * e.J_b;
+  for (Index i = 0; i < A.v_size; ++i)
+    for (Index j = 0; j < B.v_size; ++j) {
+      dynamics.couplings.emplace_back(A.v_begin + i, B.v_begin + j, cross(i, j));
+      dynamics.couplings.emplace_back(B.v_begin + j, A.v_begin + i, cross(i, j));
+    }
+}
+
+using BodyMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor, 6, 6>;
+
+/// The symmetric part of a square matrix with its positive eigenvalues set to 0.
+BodyMatrix negative_part(const double* values, Index n) {
+  const BodyMatrix A = Eigen::Map<const BodyMatrix>(values, n, n);
+  const BodyMatrix even = 0.5 * (A + A.transpose());
+  const Eigen::SelfAdjointEigenSolver<BodyMatrix> eigen(even);
+  const Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 6, 1> clipped = eigen.eigenvalues().cwiseMin(0);
+  const BodyMatrix P =
+      eigen.eigenvectors() * clipped.asDiagonal() * eigen.eigenvectors().transpose();
+  return 0.5 * (P + P.transpose());
+}
+
+void add_callback(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                  double t, const Force& force, double h, VelocityMatrix& H, VecX& k) {
+  const Body& body = model.body(force.a);
+  const Index n = body.v_size;
+  double f_q[36] = {}, f_v[36] = {};
+  const auto size = static_cast<std::size_t>(n) * n;
+  if (!force.callback->derivatives(model, parameters, q, v, t, {f_q, size}, {f_v, size})) return;
+  const BodyMatrix Q = negative_part(f_q, n), V = negative_part(f_v, n);
+  double* block = H.block(body.dynamic);
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) block[i * n + j] -= h * h * Q(i, j) + h * V(i, j);
+  k.segment(body.v_begin, n) -= h * (V * v.segment(body.v_begin, n));
+}
+
+void make_sparse(Dynamics& dynamics, VelocityMatrix& H) {
+  for (Index b = 0; b < H.block_count(); ++b) {
+    const Index n = H.block_size(b), begin = H.block_begin(b);
+    const double* x = H.block(b);
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j < n; ++j)
+        dynamics.couplings.emplace_back(begin + i, begin + j, x[i * n + j]);
+  }
+  SparseMatrix S(H.rows(), H.rows());
+  S.setFromTriplets(dynamics.couplings.begin(), dynamics.couplings.end());
+  const std::span<const Index> offsets = H.offsets();
+  H = VelocityMatrix::sparse(std::move(S), {offsets.begin(), offsets.end()});
+}
+
+}  // namespace
+
+void assemble_mass(const Model& model, const Parameters& parameters, const VecX& q,
+                   VelocityMatrix& M) {
+  size_blocks(model, M);
+  const std::span<const BodyId> bodies = model.dynamic_bodies();
+  const double* x = parameters.values.data();
+  parallel_for(bodies.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      fill_mass(model, model.body(bodies[i]), x, q, 1, M.block(static_cast<Index>(i)));
+  });
+}
+
+void applied_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   double t, const VecX& u, VecX& f) {
+  f.setZero(model.dynamic_v_size());
+  internal::add_explicit(model, parameters, q, v, t, u, f);
+  internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
+    if (e.a != kWorld && model.body(e.a).is_dynamic()) {
+      const Body& body = model.body(e.a);
+      f.segment(body.v_begin, body.v_size) += e.J_a.transpose() * e.force;
+    }
+    if (e.b != kWorld && model.body(e.b).is_dynamic()) {
+      const Body& body = model.body(e.b);
+      f.segment(body.v_begin, body.v_size) += e.J_b.transpose() * e.force;
+    }
+  });
+}
+
+void assemble_dynamics(const Model& model, const Parameters& parameters, const VecX& q,
+                       const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
+                       VelocityMatrix& H, VecX& k) {
+  ORTHANT_ASSERT(q.size() == model.q_size() && v.size() == model.v_size() && h > 0);
+  const double* x = parameters.values.data();
+  const bool inertial = model.law() == LawOfMotion::Inertial;
+  const double middle = t + 0.5 * h;
+  size_blocks(model, H);
+  applied_force(model, parameters, q, v, middle, u, dynamics.force);
+  dynamics.coast_velocity.resize(model.dynamic_v_size());
+  dynamics.coast_delta.resize(model.dynamic_v_size());
+  k.resize(model.dynamic_v_size());
+  const std::span<const BodyId> bodies = model.dynamic_bodies();
+  parallel_for(bodies.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t b = begin; b < end; ++b) {
+      const Body& body = model.body(bodies[b]);
+      double* block = H.block(static_cast<Index>(b));
+      fill_mass(model, body, x, q, inertial ? 1 : h, block);
+      if (inertial) {
+        coast(body, x, q, v, h, dynamics);
+      } else {
+        dynamics.coast_velocity.segment(body.v_begin, body.v_size).setZero();
+        dynamics.coast_delta.segment(body.v_begin, body.v_size).setZero();
+      }
+      for (Index i = 0; i < body.v_size; ++i) {
+        double s = h * dynamics.force[body.v_begin + i];
+        if (inertial) {
+          for (Index j = 0; j < body.v_size; ++j)
+            s += block[i * body.v_size + j] * dynamics.coast_velocity[body.v_begin + j];
+        }
+        k[body.v_begin + i] = s;
+      }
+    }
+  });
+
+  dynamics.couplings.clear();
+  dynamics.coupled = has_coupling(model);
+  internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
+    add_spring(model, e, v, h, dynamics, H, k);
+  });
+  for (const Force& force : model.forces())
+    if (force.kind == ForceKind::Callback)
+      add_callback(model, parameters, q, v, middle, force, h, H, k);
+  if (dynamics.coupled) make_sparse(dynamics, H);
+}
+
+void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta) {
+  const Index n = static_cast<Index>(dynamics.coast_delta.size());
+  ORTHANT_ASSERT(v_next.size() >= n && delta.size() >= n);
+  delta.head(n) = dynamics.coast_delta + (0.5 * h) * (v_next.head(n) - dynamics.coast_velocity);
+}
+
+void add_gyroscopic(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                    VecX& f) {
+  if (model.law() == LawOfMotion::Overdamped) return;
+  for (const BodyId id : model.dynamic_bodies()) {
+    const Body& body = model.body(id);
+    const double* I = parameters.values.data() + body.inertia;
+    if (body.planar || is_isotropic(I)) continue;
+    const Vec3 omega = v.segment<3>(body.v_begin + 3);
+    const Mat3 W = world_inertia(body_pose(body, q.data()).p, inertia_matrix(I));
+    f.segment<3>(body.v_begin + 3) -= omega.cross(Vec3(W * omega));
+  }
+}
+
+double kinetic_energy(const Model& model, const Parameters& parameters, const VecX& q,
+                      const VecX& v) {
+  double energy = 0;
+  for (const BodyId id : model.dynamic_bodies()) {
+    const Body& body = model.body(id);
+    const double mass = parameters[body.mass];
+    const double* u = v.data() + body.v_begin;
+    const double* I = parameters.values.data() + body.inertia;
+    if (body.planar) {
+      energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1]) + I[0] * u[2] * u[2]);
+      continue;
+    }
+    const Vec3 omega = rotate(conjugate(body_pose(body, q.data()).p), Vec3(u[3], u[4], u[5]));
+    energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) +
+                     omega.dot(inertia_matrix(I) * omega));
+  }
+  return energy;
+}
+
+double potential_energy(const Model& model, const Parameters& parameters, const VecX& q, double t) {
+  const double* g = parameters.values.data() + model.gravity();
+  double energy = 0;
+  for (const BodyId id : model.dynamic_bodies()) {
+    const Body& body = model.body(id);
+    double height = 0;
+    for (int i = 0; i < (body.planar ? 2 : 3); ++i) height -= g[i] * q[body.q_begin + i];
+    energy += parameters[body.mass] * height;
+  }
+  const VecX at_rest;
+  internal::for_each_spring(model, parameters, q, at_rest,
+                            [&](const SpringElement& e) { energy += e.energy; });
+  for (const Force& force : model.forces())
+    if (force.kind == ForceKind::Callback)
+      energy += force.callback->potential(model, parameters, q, t);
+  return energy;
+}
+
+}  // namespace orthant

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// model/build_joints.cpp: joint specs => frames on both bodies, rows, features of the coordinate.
+// Both frames are cut from one frame in the world at the initial configuration, so a joint as built
+// has no error and its coordinate starts at 0 (a Distance at its length).
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "model/build.hpp"
+#include "model/rules.hpp"
+
+namespace orthant {
+
+using internal::need_finite;
+using internal::need_not_negative;
+
+namespace {
+
+/// The orientation whose axis `k` points along the unit vector `axis`, by the shortest turn.
+Quat turn_to(int k, const Vec3& axis) {
+  Vec3 from = Vec3::Zero();
+  from[k] = 1;
+  const double c = from.dot(axis);
+  if (c < -1 + 1e-12) {  // opposite: any perpendicular axis will do, the next one is always
+    Vec3 side = Vec3::Zero();
+    side[(k + 1) % 3] = 1;
+    return {0, side[0], side[1], side[2]};
+  }
+  const Vec3 u = from.cross(axis);
+  return normalized(Quat{1 + c, u[0], u[1], u[2]});
+}
+
+Index rows_of(JointKind kind, bool planar) {
+  switch (kind) {
+    case JointKind::Weld:
+      return planar ? 3 : 6;
+    case JointKind::Revolute:
+    case JointKind::Prismatic:
+      return planar ? 2 : 5;
+    case JointKind::Ball:
+      return planar ? 2 : 3;
+    case JointKind::LockRotation:
+      return planar ? 1 : 3;
+    case JointKind::Distance:
+    case JointKind::LockX:
+    case JointKind::LockY:
+    case JointKind::LockZ:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+void ModelBuilder::Build::joints() {
+  for (std::size_t n = 0; n < specs.joints.size(); ++n) {
+    const JointSpec& s = specs.joints[n];
+    Joint j = joint(s, s.name.empty() ? "joint" + std::to_string(n) : s.name);
+    j.row_begin = m.bilateral_count_;
+    m.bilateral_count_ += j.row_count;
+    if (!s.collide && j.a != kWorld && j.b != kWorld) m.joined_.push_back(std::minmax(j.a, j.b));
+    m.joints_.push_back(std::move(j));
+  }
+  for (Joint& j : m.joints_)
+    if (j.motor.kind != MotorKind::None && j.motor.max_force == kNone)
+      j.motor_row = m.bilateral_count_++;
+  std::sort(m.joined_.begin(), m.joined_.end());
+  m.joined_.erase(std::unique(m.joined_.begin(), m.joined_.end()), m.joined_.end());
+}
+
+Joint ModelBuilder::Build::joint(const JointSpec& s, std::string name) {
+  const std::string where = say("joint", name);
+  Joint j;
+  j.name = std::move(name);
+  j.kind = s.kind;
+  j.a = find(s.a, where);
+  j.b = find(s.b, where);
+  if (j.a == j.b) throw Error(where, "a joint needs two different bodies, got '" + s.a + "' twice");
+  if (!is_dynamic(j.a) && !is_dynamic(j.b))
+    throw Error(where, "a joint needs a dynamic body, got '" + s.a + "' and '" + s.b +
+                           "', neither of which is");
+  j.planar = m.body(j.a != kWorld ? j.a : j.b).planar;
+  if (j.a != kWorld && j.b != kWorld && m.body(j.a).planar != m.body(j.b).planar)
+    throw Error(where, "a joint cannot join a planar and a spatial body, got '" + s.a + "' and '" +
+                           s.b + "'");
+  if (j.planar && s.kind == JointKind::LockZ)
+    throw Error(where, "LockZ needs spatial bodies: planar ones have no z");
+  joint_frames(s, j, where);
+  joint_coordinate(s, j, where);
+  // A Distance with limits, a spring or a motor is a rope, a strut or a jack, no rod.
+  const bool rod = j.lower == kNone && j.upper == kNone && j.stiffness == kNone &&
+                   j.damping == kNone && j.motor.kind == MotorKind::None;
+  j.row_count = s.kind == JointKind::Distance && !rod ? 0 : rows_of(s.kind, j.planar);
+  return j;
+}
+
+void ModelBuilder::Build::joint_frames(const JointSpec& s, Joint& j, const std::string& where) {
+  need_finite(where, "anchor", s.anchor);
+  need_finite(where, "axis", s.axis);
+  if (s.anchor_a) need_finite(where, "anchor_a", *s.anchor_a);
+  if (s.anchor_b) need_finite(where, "anchor_b", *s.anchor_b);
+  Quat turn;
+  if (s.kind == JointKind::Revolute || s.kind == JointKind::Prismatic) {
+    const double norm = s.axis.norm();
+    if (!(norm > 0)) internal::refuse(where, "|axis|", "> 0", norm);
+    const Vec3 axis = s.axis / norm;
+    if (j.planar && s.kind == JointKind::Prismatic && axis[2] != 0)
+      internal::refuse(where, "the axis z of a planar slider", "0 (it lies in the plane)",
+                       s.axis[2]);
+    if (j.planar && s.kind == JointKind::Revolute && (axis[0] != 0 || axis[1] != 0))
+      throw Error(where, "a planar pin turns about z: its axis must be (0, 0, 1), got (" +
+                             to_text(s.axis[0]) + ", " + to_text(s.axis[1]) + ", " +
+                             to_text(s.axis[2]) + ")");
+    if (j.planar && s.kind == JointKind::Prismatic) {
+      turn = planar_pose(0.0, 0.0, std::atan2(axis[1], axis[0])).p;
+    } else if (!j.planar) {
+      turn = turn_to(s.kind == JointKind::Revolute ? 2 : 0, axis);
+    }
+  }
+
+  const Pose X_WA = pose(j.a), X_WB = pose(j.b);
+  Vec3 world_a = s.anchor, world_b = s.anchor;
+  if (s.kind == JointKind::Distance) {
+    world_a = j.a == kWorld ? s.anchor : X_WA.x;
+    world_b = j.b == kWorld ? s.anchor : X_WB.x;
+    if (s.anchor_a) world_a = transform(X_WA, body_point(j.a, *s.anchor_a));
+    if (s.anchor_b) world_b = transform(X_WB, body_point(j.b, *s.anchor_b));
+  } else {
+    if (s.anchor_a) world_a = world_b = transform(X_WA, body_point(j.a, *s.anchor_a));
+    if (s.anchor_b) world_b = transform(X_WB, body_point(j.b, *s.anchor_b));
+    if (s.anchor_b && !s.anchor_a) world_a = world_b;
+  }
+  if (j.planar && (world_a[2] != 0 || world_b[2] != 0))
+    internal::refuse(where, "the anchor z of a planar joint", "0",
+                     world_a[2] != 0 ? world_a[2] : world_b[2]);
+  const auto local = [&](const Pose& X, const Vec3& point) {
+    return compose(inverse(X), Pose{point, turn});
+  };
+  const std::string object = "joint/" + j.name;
+  j.parameter_begin = frame(object, "a", j.planar, local(X_WA, world_a));
+  frame(object, "b", j.planar, local(X_WB, world_b));
+
+  if (s.kind == JointKind::Distance) {
+    const double length = s.length.value_or((world_a - world_b).norm());
+    internal::need_positive(where, "length", length);
+    j.length = table->add(object, "length", length, "m");
+  } else if (s.length) {
+    throw Error(where, "only a Distance joint has a length, got " + to_text(*s.length));
+  }
+}
+
+void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const std::string& where) {
+  const std::string object = "joint/" + j.name;
+  const bool angle = j.kind == JointKind::Revolute;
+  const std::string unit = angle ? "rad" : "m", force = angle ? "N m" : "N";
+  const bool any = s.lower || s.upper || s.stiffness != 0 || s.damping != 0 ||
+                   s.dry_friction != 0 || s.motor.kind != MotorKind::None;
+  if (any && !j.has_coordinate())
+    throw Error(where,
+                "limits, motors, springs and dry friction need a joint with one coordinate: "
+                "Revolute, Prismatic or Distance");
+  for (const auto& limit : {s.lower, s.upper}) {
+    if (!limit || std::isinf(*limit)) continue;
+    need_finite(where, "a limit", *limit);
+    // The angle of two frames in space is known up to full turns only.
+    if (angle && !j.planar && std::abs(*limit) >= std::numbers::pi)
+      internal::refuse(where, "a limit of a spatial hinge", "inside (-pi, pi)", *limit);
+  }
+  if (s.lower && s.upper && !(*s.lower <= *s.upper))
+    internal::refuse(where, "the lower limit", "at most the upper one, " + to_text(*s.upper),
+                     *s.lower);
+  if (s.lower && std::isfinite(*s.lower)) j.lower = table->add(object, "lower", *s.lower, unit);
+  if (s.upper && std::isfinite(*s.upper)) j.upper = table->add(object, "upper", *s.upper, unit);
+
+  need_not_negative(where, "stiffness", s.stiffness);
+  need_not_negative(where, "damping", s.damping);
+  need_not_negative(where, "dry_friction", s.dry_friction);
+  need_finite(where, "rest", s.rest);
+  if (s.stiffness > 0) {
+    j.stiffness = table->add(object, "stiffness", s.stiffness, angle ? "N m/rad" : "N/m");
+    const bool as_built = j.kind == JointKind::Distance && s.rest == 0;
+    j.rest = table->add(object, "rest", as_built ? table->initial(j.length) : s.rest, unit);
+  }
+  if (s.damping > 0)
+    j.damping = table->add(object, "damping", s.damping, angle ? "N m s/rad" : "N s/m");
+  if (s.dry_friction > 0)
+    j.dry_friction = table->add(object, "dry_friction", s.dry_friction, force);
+
+  const MotorSpec& motor = s.motor;
+  if (motor.kind == MotorKind::None) {
+    if (!motor.times.empty() || motor.max_force)
+      throw Error(where, "a motor with a table or a force limit needs a kind, got MotorKind::None");
+    return;
+  }
+  need_finite(where, "motor.target", motor.target);
+  need_finite(where, "motor.velocity", motor.velocity);
+  j.motor.kind = motor.kind;
+  if (motor.kind == MotorKind::Position)
+    j.motor.target = table->add(object, "motor.target", motor.target, unit);
+  j.motor.velocity = table->add(object, "motor.velocity", motor.velocity, unit + "/s");
+  if (motor.max_force) {
+    need_not_negative(where, "motor.max_force", *motor.max_force);
+    j.motor.max_force = table->add(object, "motor.max_force", *motor.max_force, force);
+  }
+  j.motor.table = time_table(object, "motor.table", motor.times, motor.values,
+                             motor.kind == MotorKind::Position ? unit : unit + "/s", where);
+}
+
+}  // namespace orthant
