@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/automatic.cpp: traits of an island => the methods to try, in order.
 // A link runs when its method applies and its condition holds; the first answer that the judge
-// accepts ends the chain. Order: the cheap try first, then the method that suits the size, then
-// the others.
+// accepts ends the chain. Order: the cheap tries first, then the expensive ones, each from the best
+// answer so far.
 #include <array>
 
 #include "solver/methods.hpp"
@@ -24,7 +24,10 @@ constexpr std::array kSeparable = {
 constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
+    ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::Polish, Effort::Full, yes},
+    ChainLink{Method::NonsmoothNewton, Effort::Full, yes},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 

@@ -58,6 +58,22 @@ MethodResult run_first_order(const CanonicalProblem& p, const ProblemScale& scal
   return solve_first_order(M, p, scale, {}, limits, work.first_order, x);
 }
 
+MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,
+                                  Effort effort, const MethodLimits& limits,
+                                  SolveWorkspace::Impl& work, Solution& x) {
+  NonsmoothNewtonSettings settings;
+  if (effort == Effort::Quick) {
+    settings.max_iterations = 200;
+    settings.stiff_restarts = false;
+  }
+  return solve_nonsmooth_newton(p, scale, settings, limits, work.nonsmooth_newton, x);
+}
+
+MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                        const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return polish(p, scale, {}, limits, work.polish, x);
+}
+
 constexpr std::array kMethods = {
     MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
     MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point},
@@ -66,6 +82,8 @@ constexpr std::array kMethods = {
     MethodEntry{Method::AcceleratedGradient, false, always,
                 run_first_order<Method::AcceleratedGradient>},
     MethodEntry{Method::ActiveSetCg, false, unless_coupled, run_first_order<Method::ActiveSetCg>},
+    MethodEntry{Method::NonsmoothNewton, true, always, run_nonsmooth_newton},
+    MethodEntry{Method::Polish, false, unless_operator, run_polish},
 };
 
 }  // namespace

@@ -16,7 +16,9 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
+#include "orthant/math/block_lu.hpp"
 #include "orthant/math/factorisation.hpp"
+#include "orthant/solver/one_contact_kernel.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/scaled_local.hpp"
 
@@ -29,6 +31,7 @@ using internal::ScaledBlock;
 constexpr Index kDenseLimit = 60;    // rows up to which a dense factorisation is faster
 constexpr int kMemory = 8;           // steps the line search looks back
 constexpr int kQuickInner = 6;       // inner steps up to which α may shrink
+constexpr double kGoodSolve = 1e-7;  // relative error of a Newton direction that will do
 constexpr double kFirstChange = 10;  // of α, until the first failure
 constexpr double kLaterChange = 3;   // and after it
 constexpr double kDrift = 1e-3;      // relative move of the centre that still counts as progress
@@ -51,11 +54,15 @@ class History {
 
 struct NonsmoothNewtonWorkspace::Impl {
   internal::ScaledLocal scaled;
-  SparseMatrix jacobian;  // transposed: column r holds row r
-  SparseLu lu;
+  BlockRows jacobian;  // the pattern of W
+  BlockLu block_lu;
+  // Where pivoting inside blocks is not enough.
+  bool analyzed = false;
+  SparseMatrix matrix;  // transposed: column r holds row r
+  SparseLu sparse_lu;
   MatX dense;
   Eigen::PartialPivLU<MatX> dense_lu;
-  VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
+  VecX x, y, centre, R, d, Wd, trial_x, trial_y, back, error, correction;
   Solution candidate;
   JudgeWorkspace judge;
 };
@@ -93,7 +100,9 @@ class Run {
   void judge_candidate();
   double plain_residual();
   double residual(const VecX& x, const VecX& y) const;
+  void assemble();
   bool newton_direction();
+  bool pivoted_direction();
   bool line_search(const History& history, double& size);
   bool watchdog(const History& history, double& size);
   bool inner();
@@ -110,28 +119,22 @@ class Run {
   MethodResult result_;
   int inner_count_ = 0;
   double rho_ = 1, alpha_ = 0;
-  bool dense_ = false;
 };
 
 void Run::prepare() {
   auto& s = w_.scaled;
   s.build(p_, scale_);
-  const Index n = s.rows();
-  dense_ = n <= kDenseLimit;
-  w_.R.resize(n);
+  w_.R.resize(s.rows());
   w_.candidate.v = best_.v;
   w_.candidate.gamma = best_.gamma;
-  if (dense_) return;
-  w_.jacobian.resize(n, n);
-  w_.jacobian.resizeNonZeros(s.nonzeros());
-  std::copy(s.row_begin.begin(), s.row_begin.end(), w_.jacobian.outerIndexPtr());
-  std::copy(s.column.begin(), s.column.end(), w_.jacobian.innerIndexPtr());
-  w_.lu.analyze(w_.jacobian);
+  w_.jacobian = s.W;
+  w_.block_lu.analyze(w_.jacobian);
+  w_.analyzed = false;
 }
 
 void Run::move_to(const VecX& x) {
   if (&x != &w_.x) w_.x = x;
-  w_.scaled.multiply(w_.x, w_.y);
+  w_.scaled.W.multiply(w_.x, w_.y);
   w_.y += w_.scaled.q;
 }
 
@@ -179,59 +182,110 @@ double Run::plain_residual() {
   return largest;
 }
 
-/// Solves (X + Y (W + α I)) d = −R at (x, y); false when the matrix is singular.
-bool Run::newton_direction() {
+/// The Newton matrix X + Y (W + α I) and R at (x, y).
+void Run::assemble() {
   auto& s = w_.scaled;
-  const Index n = s.rows();
-  if (dense_) w_.dense.setZero(n, n);
-  for (const ScaledBlock& b : s.blocks) {
+  for (Index c = 0; c < p_.block_count(); ++c) {
+    const ScaledBlock& b = s.blocks[static_cast<std::size_t>(c)];
     const int dim = b.law.dim;
     double y_alpha[kMaxLawDim];
     for (int i = 0; i < dim; ++i)
       y_alpha[i] = w_.y[b.at + i] + alpha_ * (w_.x[b.at + i] - w_.centre[b.at + i]);
     BlockJacobian D;
     internal::projection_residual(b.law, w_.x.data() + b.at, y_alpha, rho_, w_.R.data() + b.at, D);
-    const Index length = s.row_length(b), first = s.row_begin[b.at];
-    const double* W = s.value.data() + first;
-    const Index* column = s.column.data() + first;
-    for (int i = 0; i < dim; ++i) {
-      double* row = dense_ ? nullptr : w_.jacobian.valuePtr() + first + i * length;
-      if (!dense_) std::fill(row, row + length, 0.0);
-      for (int k = 0; k < dim; ++k) {
-        const double f = D.Y[i * dim + k];
-        if (f == 0) continue;
-        const double* Wk = W + static_cast<std::ptrdiff_t>(k) * length;
-        if (dense_) {
-          for (Index j = 0; j < length; ++j) w_.dense(b.at + i, column[j]) += f * Wk[j];
-        } else {
-          for (Index j = 0; j < length; ++j) row[j] += f * Wk[j];
+    double* J = w_.jacobian.values(c);
+    double* own = J + b.diagonal;
+    const double* W = s.W.values(c);
+    for (const auto& entry : s.W.entries(c)) {
+      const Index width = entry.width;
+      for (int i = 0; i < dim; ++i) {
+        double* row = J + i * width;
+        std::fill(row, row + width, 0.0);
+        for (int k = 0; k < dim; ++k) {
+          const double f = D.Y[i * dim + k];
+          if (f == 0) continue;
+          for (Index j = 0; j < width; ++j) row[j] += f * W[k * width + j];
         }
       }
-      for (int j = 0; j < dim; ++j) {
-        double& entry = dense_ ? w_.dense(b.at + i, b.at + j) : row[b.diagonal + j];
-        entry += D.X[i * dim + j] + alpha_ * D.Y[i * dim + j];
-      }
+      J += static_cast<std::ptrdiff_t>(dim) * width;
+      W += static_cast<std::ptrdiff_t>(dim) * width;
     }
+    for (int i = 0; i < dim * dim; ++i) own[i] += D.X[i] + alpha_ * D.Y[i];
   }
+}
+
+/// d = −J⁻¹ R; false when J is singular.
+bool Run::newton_direction() {
+  assemble();
   ++result_.iterations;
   ++inner_count_;
   w_.R = -w_.R;
-  if (dense_) {
+  result_.work += w_.block_lu.flops();
+  if (!w_.block_lu.factorize(w_.jacobian)) return pivoted_direction();
+  w_.block_lu.solve(w_.R, w_.d);
+  // No pivoting between blocks: look at what is left, correct it once, else pivot.
+  const double size = w_.R.norm();
+  for (int round = 0; round < 2; ++round) {
+    w_.error = w_.R;
+    w_.jacobian.multiply_add(-1, w_.d, w_.error);
+    const double left = w_.error.norm();
+    if (left <= kGoodSolve * size) return true;
+    if (!(left <= 0.1 * size)) break;
+    w_.block_lu.solve(w_.error, w_.correction);
+    w_.d += w_.correction;
+  }
+  return pivoted_direction();
+}
+
+bool Run::pivoted_direction() {
+  const BlockRows& J = w_.jacobian;
+  const Index n = J.rows();
+  if (n <= kDenseLimit) {
+    w_.dense.setZero(n, n);
+    for (Index c = 0; c < J.row_block_count(); ++c) {
+      const double* values = J.values(c);
+      for (const auto& entry : J.entries(c)) {
+        for (Index r = 0; r < J.dim(c); ++r) {
+          for (Index j = 0; j < entry.width; ++j)
+            w_.dense(J.row_begin(c) + r, entry.column + j) = values[r * entry.width + j];
+        }
+        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
+      }
+    }
     w_.dense_lu.compute(w_.dense);
     w_.d = w_.dense_lu.solve(w_.R);
     result_.work += static_cast<double>(n) * n * n / 3;
-  } else {
-    if (!w_.lu.factorize(w_.jacobian)) return false;
-    w_.lu.solve_transpose(w_.R, w_.d);
-    result_.work += w_.lu.flops();
+    return w_.d.allFinite();
   }
+  w_.matrix.resize(n, n);
+  w_.matrix.resizeNonZeros(w_.scaled.nonzeros());
+  Index at = 0;
+  for (Index c = 0; c < J.row_block_count(); ++c) {
+    for (Index r = 0; r < J.dim(c); ++r) {
+      w_.matrix.outerIndexPtr()[J.row_begin(c) + r] = at;
+      const double* values = J.values(c);
+      for (const auto& entry : J.entries(c)) {
+        for (Index j = 0; j < entry.width; ++j, ++at) {
+          w_.matrix.innerIndexPtr()[at] = entry.column + j;
+          w_.matrix.valuePtr()[at] = values[r * entry.width + j];
+        }
+        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
+      }
+    }
+  }
+  w_.matrix.outerIndexPtr()[n] = at;
+  if (!w_.analyzed) w_.sparse_lu.analyze(w_.matrix);
+  w_.analyzed = true;
+  if (!w_.sparse_lu.factorize(w_.matrix)) return false;
+  w_.sparse_lu.solve_transpose(w_.R, w_.d);
+  result_.work += w_.sparse_lu.flops();
   return w_.d.allFinite();
 }
 
 /// Halves the step along d until |R| falls below the largest of the last few (not the last one:
 /// a change of the active set may have to climb first).
 bool Run::line_search(const History& history, double& size) {
-  w_.scaled.multiply(w_.d, w_.Wd);
+  w_.scaled.W.multiply(w_.d, w_.Wd);
   const double reference = history.largest();
   for (double t = 1; t > 0.02; t *= 0.5) {
     w_.trial_x = w_.x + t * w_.d;
@@ -283,24 +337,19 @@ void Run::sweep(int count) {
   auto& s = w_.scaled;
   for (int k = 0; k < count; ++k) {
     double change = 0;
-    for (const ScaledBlock& b : s.blocks) {
+    for (Index c = 0; c < p_.block_count(); ++c) {
+      const ScaledBlock& b = s.blocks[static_cast<std::size_t>(c)];
       const int dim = b.law.dim;
-      const Index length = s.row_length(b), first = s.row_begin[b.at];
-      const Index* column = s.column.data() + first;
       double A[kMaxLawDim * kMaxLawDim], q[kMaxLawDim], x[kMaxLawDim];
+      s.W.multiply_row(c, w_.x.data(), q);
+      std::copy(s.W.values(c) + b.diagonal, s.W.values(c) + b.diagonal + dim * dim, A);
       for (int i = 0; i < dim; ++i) {
-        const double* row = s.value.data() + first + static_cast<std::ptrdiff_t>(i) * length;
-        double sum = s.q[b.at + i] - alpha_ * w_.centre[b.at + i];
-        for (Index j = 0; j < length; ++j) sum += row[j] * w_.x[column[j]];
-        for (int j = 0; j < dim; ++j) {
-          A[i * dim + j] = row[b.diagonal + j];
-          sum -= A[i * dim + j] * w_.x[b.at + j];
-        }
-        A[i * dim + i] += alpha_;
-        q[i] = sum;
         x[i] = w_.x[b.at + i];
+        q[i] += s.q[b.at + i] - alpha_ * w_.centre[b.at + i];
+        for (int j = 0; j < dim; ++j) q[i] -= A[i * dim + j] * w_.x[b.at + j];
+        A[i * dim + i] += alpha_;
       }
-      internal::solve_one_block(b.law, A, q, x);
+      (void)solve_one_block(b.law, A, q, x);
       for (int i = 0; i < dim; ++i) {
         if (!std::isfinite(x[i])) x[i] = 0;
         change = std::max(change, std::abs(x[i] - w_.x[b.at + i]));

@@ -22,9 +22,4 @@ void projection_residual(const Law& law, const double* x, const double* y, doubl
 void projection_residual(const Law& law, const double* x, const double* y, double rho, double* R,
                          BlockJacobian& J);
 
-/// Solves the law for one block by itself, y = A x + q with A dim x dim row-major, from the x that
-/// comes in. Exact for friction in the plane and in space and for separable laws; the rest by a
-/// few safeguarded Newton steps.
-void solve_one_block(const Law& law, const double* A, const double* q, double* x);
-
 }  // namespace orthant::internal

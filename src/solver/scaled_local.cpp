@@ -63,56 +63,37 @@ void ScaledLocal::build(const CanonicalProblem& p, const ProblemScale& scale) {
     block.law.hi /= force * row_scale[block.at];
   }
 
-  row_begin.assign(1, 0);
-  row_begin.reserve(static_cast<std::size_t>(n) + 1);
-  column.clear();
-  value.clear();
+  W.clear();
   slot_.assign(static_cast<std::size_t>(block_count), -1);
   for (Index c = 0; c < block_count; ++c) {
     ScaledBlock& block = blocks[c];
-    const Index dim = block.law.dim, first = row_begin.back();
+    const Index dim = block.law.dim;
     const auto entries = p.F.empty() ? std::span<const BlockRows::Entry>{} : p.F.entries(c);
-    // The pattern of one row, each column block once and the own one always.
-    Index length = 0;
-    const auto place = [&](Index other, Index begin, Index width) {
+    W.begin_row(dim);
+    std::ptrdiff_t size = 0;
+    const auto place = [&](Index other, Index column, Index width) {
       if (slot_[other] >= 0) return;
-      slot_[other] = length;
-      for (Index j = 0; j < width; ++j) column.push_back(begin + j);
-      length += width;
+      slot_[other] = size;
+      W.add(other, column, width);
+      size += static_cast<std::ptrdiff_t>(dim) * width;
     };
     for (const auto& entry : entries) place(entry.block, entry.column, entry.width);
     place(c, block.at, dim);
-    block.diagonal = slot_[c];
-    for (Index r = 1; r < dim; ++r) {
-      const auto row = static_cast<std::size_t>(first);
-      for (Index j = 0; j < length; ++j)
-        column.push_back(column[row + static_cast<std::size_t>(j)]);
-    }
-    for (Index r = 0; r < dim; ++r) row_begin.push_back(row_begin.back() + length);
-    value.resize(column.size(), 0.0);
+    block.diagonal = static_cast<Index>(slot_[c]);
+    double* values = W.values(c);
     const double* f = entries.empty() ? nullptr : p.F.values(c);
     for (const auto& entry : entries) {
+      double* out = values + slot_[entry.block];
       for (Index r = 0; r < dim; ++r) {
-        double* out = value.data() + first + r * length + slot_[entry.block];
         for (Index j = 0; j < entry.width; ++j) {
-          out[j] += row_scale[block.at + r] * f[r * entry.width + j] * row_scale[entry.column + j];
+          out[r * entry.width + j] +=
+              row_scale[block.at + r] * f[r * entry.width + j] * row_scale[entry.column + j];
         }
       }
       f += static_cast<std::ptrdiff_t>(dim) * entry.width;
     }
     for (const auto& entry : entries) slot_[entry.block] = -1;
     slot_[c] = -1;
-  }
-}
-
-void ScaledLocal::multiply(const VecX& x, VecX& y) const {
-  const Index n = rows();
-  y.resize(n);
-  const double* xs = x.data();
-  for (Index r = 0; r < n; ++r) {
-    double s = 0;
-    for (Index k = row_begin[r]; k < row_begin[r + 1]; ++k) s += value[k] * xs[column[k]];
-    y[r] = s;
   }
 }
 

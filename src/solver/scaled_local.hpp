@@ -19,8 +19,8 @@ namespace orthant::internal {
 /// One block of the scaled problem.
 struct ScaledBlock {
   Index at = 0;        ///< first row
-  Index diagonal = 0;  ///< place of the block's own columns in each of its rows
-  Law law;             ///< data in scaled variables; mu, mu_r and the bounds of a Box entry
+  Index diagonal = 0;  ///< place of the block's own dim x dim values among those of its row
+  Law law;             ///< data in scaled variables: mu, mu_r, the bounds of a Box entry
 };
 
 class ScaledLocal {
@@ -29,23 +29,20 @@ class ScaledLocal {
   void build(const CanonicalProblem& p, const ProblemScale& scale);
 
   Index rows() const { return static_cast<Index>(row_scale.size()); }
-  std::int64_t nonzeros() const { return static_cast<std::int64_t>(column.size()); }
-  Index row_length(const ScaledBlock& b) const { return row_begin[b.at + 1] - row_begin[b.at]; }
+  std::int64_t nonzeros() const { return static_cast<std::int64_t>(W.all_values().size()); }
 
-  void multiply(const VecX& x, VecX& y) const;  ///< y = W x
   /// x of an answer, and back.
   void scale_impulse(const VecX& lambda, VecX& x) const;
   void unscale_impulse(const VecX& x, VecX& lambda) const;
 
   std::vector<ScaledBlock> blocks;
-  std::vector<Index> row_begin, column;  ///< compressed rows; rows of one block share a pattern
-  std::vector<double> value;
+  BlockRows W;  ///< every diagonal block present, no column block twice in a row
   VecX q;
   VecX row_scale;
   double force = 1;  ///< f
 
  private:
-  std::vector<Index> slot_;  // scratch: place of a column block in the current row
+  std::vector<std::ptrdiff_t> slot_;  // scratch: place of a column block in the current row
 };
 
 }  // namespace orthant::internal

@@ -57,6 +57,8 @@ std::string_view name_of(Method method) {
       return "accelerated_gradient";
     case Method::ActiveSetCg:
       return "active_set_cg";
+    case Method::Polish:
+      return "polish";
   }
   return "unknown";
 }

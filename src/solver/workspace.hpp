@@ -6,6 +6,8 @@
 #include "orthant/solver/first_order.hpp"
 #include "orthant/solver/gauss_seidel.hpp"
 #include "orthant/solver/interior_point.hpp"
+#include "orthant/solver/nonsmooth_newton.hpp"
+#include "orthant/solver/polish.hpp"
 #include "solver/islands.hpp"
 
 namespace orthant {
@@ -36,6 +38,8 @@ struct SolveWorkspace::Impl {
   GaussSeidelWorkspace gauss_seidel;
   InteriorPointWorkspace interior_point;
   FirstOrderWorkspace first_order;
+  NonsmoothNewtonWorkspace nonsmooth_newton;
+  PolishWorkspace polish;
 };
 
 }  // namespace orthant

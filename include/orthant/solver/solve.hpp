@@ -39,6 +39,7 @@ enum class Method : std::uint8_t {
   ProjectedGradient,    ///< Barzilai–Borwein, matrix-free
   AcceleratedGradient,  ///< Nesterov with restart, matrix-free
   ActiveSetCg,          ///< active-set projected conjugate gradients, matrix-free
+  Polish,               ///< guesses the set of an approximate answer, solves its equations
 };
 std::string_view name_of(Method method);
 

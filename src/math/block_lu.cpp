@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// math/block_lu.cpp: block-sparse A => L U, row by row. See block_lu.hpp.
+//
+//   for k < i in row i:  L_ik = A_ik U_kk⁻¹,   A_ij −= L_ik U_kj for every j > k in row k of U
+//
+// The pattern of L is that of Uᵀ: A is taken as structurally symmetric.
+#include "orthant/math/block_lu.hpp"
+
+#include <Eigen/OrderingMethods>
+#include <Eigen/SparseCore>
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/assert.hpp"
+
+namespace orthant {
+namespace {
+
+/// A −= L U with fixed sizes, row-major.
+template <int n>
+void subtract_product(const double* L, const double* U, double* A) {
+  for (int r = 0; r < n; ++r) {
+    double row[n];
+    for (int c = 0; c < n; ++c) row[c] = A[r * n + c];
+    for (int k = 0; k < n; ++k) {
+      for (int c = 0; c < n; ++c) row[c] -= L[r * n + k] * U[k * n + c];
+    }
+    for (int c = 0; c < n; ++c) A[r * n + c] = row[c];
+  }
+}
+
+void subtract_product(const double* L, const double* U, double* A, Index rows, Index inner,
+                      Index columns) {
+  if (rows == inner && inner == columns) {
+    if (rows == 3) return subtract_product<3>(L, U, A);
+    if (rows == 2) return subtract_product<2>(L, U, A);
+    if (rows == 5) return subtract_product<5>(L, U, A);
+  }
+  for (Index r = 0; r < rows; ++r) {
+    for (Index k = 0; k < inner; ++k) {
+      const double f = L[r * inner + k];
+      for (Index c = 0; c < columns; ++c) A[r * columns + c] -= f * U[k * columns + c];
+    }
+  }
+}
+
+/// Inverse in place by Gauss–Jordan with partial pivoting; n <= 16.
+constexpr Index kMaxBlock = 16;
+bool invert(double* A, Index n) {
+  Index swapped[kMaxBlock];
+  for (Index k = 0; k < n; ++k) {
+    Index pivot = k;
+    for (Index i = k + 1; i < n; ++i) {
+      if (std::abs(A[i * n + k]) > std::abs(A[pivot * n + k])) pivot = i;
+    }
+    swapped[k] = pivot;
+    const double p = A[pivot * n + k];
+    if (!(std::abs(p) > 1e-300) || !std::isfinite(p)) return false;
+    if (pivot != k) {
+      for (Index j = 0; j < n; ++j) std::swap(A[k * n + j], A[pivot * n + j]);
+    }
+    const double inverse = 1 / p;
+    A[k * n + k] = 1;
+    for (Index j = 0; j < n; ++j) A[k * n + j] *= inverse;
+    for (Index i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const double f = A[i * n + k];
+      A[i * n + k] = 0;
+      for (Index j = 0; j < n; ++j) A[i * n + j] -= f * A[k * n + j];
+    }
+  }
+  for (Index k = n; k-- > 0;) {
+    if (swapped[k] == k) continue;
+    for (Index i = 0; i < n; ++i) std::swap(A[i * n + k], A[i * n + swapped[k]]);
+  }
+  return true;
+}
+
+bool is_zero(const double* a, Index size) {
+  for (Index i = 0; i < size; ++i) {
+    if (a[i] != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void BlockLu::analyze(const BlockRows& A) {
+  count_ = A.row_block_count();
+  const auto n = static_cast<std::size_t>(count_);
+  // Fill-reducing order of the blocks: minimum degree on the block graph.
+  using Graph = Eigen::SparseMatrix<double, Eigen::ColMajor, int>;
+  Graph graph(count_, count_);
+  std::vector<Eigen::Triplet<double, int>> edges;
+  edges.reserve(A.entry_count());
+  for (Index i = 0; i < count_; ++i) {
+    ORTHANT_ASSERT(A.dim(i) <= kMaxBlock);
+    for (const auto& entry : A.entries(i)) edges.emplace_back(i, entry.block, 1.0);
+  }
+  graph.setFromTriplets(edges.begin(), edges.end());
+  Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> permutation;
+  Eigen::AMDOrdering<int>()(graph, permutation);
+  order_.assign(permutation.indices().data(), permutation.indices().data() + count_);
+  rank_.resize(n);
+  dim_.resize(n);
+  row_.resize(n);
+  for (Index k = 0; k < count_; ++k) {
+    rank_[order_[k]] = k;
+    dim_[k] = A.dim(order_[k]);
+    row_[k] = A.row_begin(order_[k]);
+  }
+
+  // Pattern of U row by row: own entries and those of the children in the elimination tree.
+  std::vector<std::vector<Index>> pattern(n), children(n);
+  for (Index i = 0; i < count_; ++i) {
+    for (const auto& entry : A.entries(i)) {
+      const Index a = rank_[i], b = rank_[entry.block];
+      if (a != b) pattern[std::min(a, b)].push_back(std::max(a, b));
+    }
+  }
+  for (Index k = 0; k < count_; ++k) {
+    std::vector<Index>& row = pattern[k];
+    for (const Index child : children[k]) {
+      for (const Index j : pattern[child]) {
+        if (j > k) row.push_back(j);
+      }
+    }
+    std::sort(row.begin(), row.end());
+    row.erase(std::unique(row.begin(), row.end()), row.end());
+    if (!row.empty()) children[row.front()].push_back(k);
+  }
+
+  upper_begin_.assign(n + 1, 0);
+  lower_begin_.assign(n + 1, 0);
+  for (Index k = 0; k < count_; ++k) {
+    upper_begin_[k + 1] = upper_begin_[k] + pattern[k].size();
+    for (const Index j : pattern[k]) ++lower_begin_[j + 1];
+  }
+  for (std::size_t k = 0; k < n; ++k) lower_begin_[k + 1] += lower_begin_[k];
+  upper_.resize(upper_begin_.back());
+  lower_.resize(lower_begin_.back());
+  std::vector<std::size_t> next(lower_begin_.begin(), lower_begin_.end() - 1);
+  for (Index k = 0; k < count_; ++k) {
+    std::size_t at = upper_begin_[k];
+    for (const Index j : pattern[k]) {
+      upper_[at++].other = j;
+      lower_[next[j]++].other = k;
+    }
+  }
+  // Values of one row together: L, diagonal, U.
+  diagonal_.resize(n);
+  std::size_t size = 0;
+  flops_ = 0;
+  for (Index i = 0; i < count_; ++i) {
+    const auto d = static_cast<std::size_t>(dim_[i]);
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
+      const Index k = lower_[e].other;
+      lower_[e].at = size;
+      size += d * static_cast<std::size_t>(dim_[k]);
+      double columns = dim_[k];
+      for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u)
+        columns += dim_[upper_[u].other];
+      flops_ += static_cast<double>(d) * dim_[k] * columns;
+    }
+    diagonal_[i] = size;
+    size += d * d;
+    flops_ += static_cast<double>(d * d * d);
+    for (std::size_t e = upper_begin_[i]; e < upper_begin_[i + 1]; ++e) {
+      upper_[e].at = size;
+      size += d * static_cast<std::size_t>(dim_[upper_[e].other]);
+    }
+  }
+  values_.resize(size);
+  lone_.assign(n, 0);
+  place_.resize(n);
+  x_.resize(static_cast<std::size_t>(A.rows()));
+}
+
+bool BlockLu::factorize(const BlockRows& A) {
+  std::fill(values_.begin(), values_.end(), 0.0);
+  double product[kMaxBlock * kMaxBlock];
+  for (Index i = 0; i < count_; ++i) {
+    const Index d = dim_[i];
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e)
+      place_[lower_[e].other] = lower_[e].at;
+    place_[i] = diagonal_[i];
+    for (std::size_t e = upper_begin_[i]; e < upper_begin_[i + 1]; ++e)
+      place_[upper_[e].other] = upper_[e].at;
+    const double* a = A.values(order_[i]);
+    for (const auto& entry : A.entries(order_[i])) {
+      double* out = values_.data() + place_[rank_[entry.block]];
+      const Index size = d * entry.width;
+      for (Index t = 0; t < size; ++t) out[t] += a[t];
+      a += size;
+    }
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
+      const Index k = lower_[e].other, dk = dim_[k];
+      double* L = values_.data() + lower_[e].at;
+      if (is_zero(L, d * dk)) continue;
+      const double* inverse = values_.data() + diagonal_[k];
+      std::fill(product, product + d * dk, 0.0);
+      subtract_product(L, inverse, product, d, dk, dk);
+      for (Index t = 0; t < d * dk; ++t) L[t] = -product[t];
+      if (lone_[k]) continue;
+      for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u) {
+        const Index j = upper_[u].other;
+        subtract_product(L, values_.data() + upper_[u].at, values_.data() + place_[j], d, dk,
+                         dim_[j]);
+      }
+    }
+    if (!invert(values_.data() + diagonal_[i], d)) return false;
+    const std::size_t first = upper_begin_[i], last = upper_begin_[i + 1];
+    const std::size_t begin = diagonal_[i] + static_cast<std::size_t>(d) * d;
+    const std::size_t end = first == last ? begin
+                                          : upper_[last - 1].at + static_cast<std::size_t>(d) *
+                                                                      dim_[upper_[last - 1].other];
+    lone_[i] = is_zero(values_.data() + begin, static_cast<Index>(end - begin));
+  }
+  return true;
+}
+
+void BlockLu::solve(const VecX& b, VecX& x) {
+  // Forward in x_, rows at their places in A.
+  for (Index i = 0; i < count_; ++i) {
+    const Index d = dim_[i];
+    double* y = x_.data() + row_[i];
+    for (Index r = 0; r < d; ++r) y[r] = b[row_[i] + r];
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
+      const Index k = lower_[e].other, dk = dim_[k];
+      const double* L = values_.data() + lower_[e].at;
+      const double* other = x_.data() + row_[k];
+      for (Index r = 0; r < d; ++r) {
+        for (Index c = 0; c < dk; ++c) y[r] -= L[r * dk + c] * other[c];
+      }
+    }
+  }
+  x.resize(static_cast<Index>(x_.size()));
+  for (Index i = count_; i-- > 0;) {
+    const Index d = dim_[i];
+    double* y = x_.data() + row_[i];
+    for (std::size_t e = upper_begin_[i]; !lone_[i] && e < upper_begin_[i + 1]; ++e) {
+      const Index j = upper_[e].other, dj = dim_[j];
+      const double* U = values_.data() + upper_[e].at;
+      const double* other = x.data() + row_[j];
+      for (Index r = 0; r < d; ++r) {
+        for (Index c = 0; c < dj; ++c) y[r] -= U[r * dj + c] * other[c];
+      }
+    }
+    const double* inverse = values_.data() + diagonal_[i];
+    for (Index r = 0; r < d; ++r) {
+      double s = 0;
+      for (Index c = 0; c < d; ++c) s += inverse[r * d + c] * y[c];
+      x[row_[i] + r] = s;
+    }
+  }
+}
+
+}  // namespace orthant
