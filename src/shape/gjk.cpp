@@ -212,10 +212,14 @@ class Nearest {
   void offer(const ContactFeature& f) {
     ContactPoint c;
     evaluate_core(f, A_, B_, c);
-    if (found_ && !(c.gap < out_.gap)) return;
+    const double tie = 1e-15 * scale_;
+    if (found_ && !(c.gap < out_.gap + tie)) return;
+    const double dual = separation(A_, B_, c.normal);
+    // A point just past the end of an edge is as near as the end; the better normal decides.
+    if (found_ && c.gap > out_.gap - tie && !(dual > dual_)) return;
     out_ = c;
     found_ = true;
-    dual_ = separation(A_, B_, c.normal);
+    dual_ = dual;
   }
 
   const Polytope& A_;

@@ -266,10 +266,11 @@ int add_points(const Polytope& A, const Polytope& B, double margin, double scale
   return 1;
 }
 
-/// Nearest features of separated cores by GJK, with the axis as first direction and as fallback.
+/// Nearest features of separated cores by GJK, with the axis as first direction; -1 when GJK finds
+/// them touching (within rounding of it, the axis is as good).
 int separated_contacts(const Polytope& A, const Polytope& B, const Vec3& n, double margin,
                        bool exact_only, double scale, ContactPoint* out) {
-  if (!nearest_features(A, B, n, scale, out[0])) return 0;
+  if (!nearest_features(A, B, n, scale, out[0])) return -1;
   if (!(out[0].gap < margin)) return 0;
   if (exact_only || A.dim == 2 || out[0].feature.kind == FeatureKind::VertexFace) return 1;
   return add_points(A, B, margin, scale, out);
@@ -293,7 +294,8 @@ int axis_contacts(const Polytope& A, const Polytope& B, const Axis& axis, double
     };
     if (axis.separation > 0 && !(within(a, out[0].point_a) && within(b, out[0].point_b))) {
       const int n = separated_contacts(A, B, axis.normal, margin, exact_only, scale, out);
-      return n;
+      if (n >= 0) return n;
+      evaluate_core(f, A, B, out[0]);
     }
     return exact_only ? 1 : add_points(A, B, margin, scale, out);
   }
@@ -306,13 +308,12 @@ int axis_contacts(const Polytope& A, const Polytope& B, const Axis& axis, double
   double deepest = margin;
   for (int i = 0; i < count; ++i) deepest = std::min(deepest, clip[i].gap);
   const bool exact = count > 0 && deepest <= axis.separation + kCertified * scale;
-  if (!exact && axis.separation > 0)
-    if (const int n = separated_contacts(A, B, axis.normal, margin, exact_only, scale, out); n > 0)
-      return n;
-  if (!exact && axis.separation > kCertified * scale) return 0;
   if (!exact) {
-    // Overlap whose deepest vertex is over the rim of the face by rounding: that vertex is the
-    // point.
+    if (axis.separation > 0) {
+      const int n = separated_contacts(A, B, axis.normal, margin, exact_only, scale, out);
+      if (n >= 0) return n;
+    }
+    // The deepest vertex is past the rim of the face by rounding: that is the point.
     Index vertex;
     lowest(pair.Q, pair.P.normal[pair.face], vertex);
     evaluate_core(feature(FeatureKind::VertexFace, pair.swapped, vertex, pair.face), A, B, out[0]);
@@ -407,16 +408,22 @@ int segment_contacts(const Polytope& A, const Polytope& B, double margin, bool e
     best = feature(FeatureKind::EdgeEdge, false, 0, 0);
     best.sign = m.dot(d) > 0 ? -1 : 1;
   } else {
-    // An end is nearest: each end of one against the other segment.
+    // An end is nearest: each end of one against the other segment. An end is optimal when its own
+    // segment does not lead nearer; the distances alone tell ends apart only to sqrt(rounding).
     double best2 = -1;
-    const auto offer = [&](bool swapped, Index end, const Vec3& p, const Primitive& on,
-                           const Vec3& dir, double dir2) {
-      const double u = (p - on.p0).dot(dir);
-      const bool interior = u >= -1e-12 * dir2 && u <= (1 + 1e-12) * dir2;
-      const Vec3 q = interior ? Vec3(on.p0 + dir * (u / dir2)) : (u > 0 ? on.p1 : on.p0);
+    bool best_optimal = false;
+    const auto offer = [&](bool swapped, Index end, const Primitive& own, const Primitive& on) {
+      const Vec3 p = end == 0 ? own.p0 : own.p1;
+      const Vec3 inward = end == 0 ? Vec3(own.p1 - own.p0) : Vec3(own.p0 - own.p1);
+      const Vec3 along = on.p1 - on.p0;
+      const double u = (p - on.p0).dot(along), along2 = along.squaredNorm();
+      const bool interior = u >= -1e-14 * along2 && u <= (1 + 1e-14) * along2;
+      const Vec3 q = interior ? Vec3(on.p0 + along * (u / along2)) : (u > 0 ? on.p1 : on.p0);
       const double q2 = (p - q).squaredNorm();
-      if (best2 >= 0 && q2 >= best2 * (1 - 1e-12)) return;
+      const bool optimal = (p - q).dot(inward) >= 0;
+      if (best2 >= 0 && (optimal == best_optimal ? q2 >= best2 : best_optimal)) return;
       best2 = q2;
+      best_optimal = optimal;
       if (interior)
         best = feature(FeatureKind::VertexEdge, swapped, end, 0);
       else if (swapped)
@@ -424,10 +431,10 @@ int segment_contacts(const Polytope& A, const Polytope& B, double margin, bool e
       else
         best = feature(FeatureKind::VertexVertex, false, end, u > 0 ? 1 : 0);
     };
-    offer(false, 0, a.p0, b, g, g2);
-    offer(false, 1, a.p1, b, g, g2);
-    offer(true, 0, b.p0, a, e, e2);
-    offer(true, 1, b.p1, a, e, e2);
+    offer(false, 0, a, b);
+    offer(false, 1, a, b);
+    offer(true, 0, b, a);
+    offer(true, 1, b, a);
   }
   evaluate_core(best, A, B, out[0]);
   if (!(out[0].gap < margin)) return 0;
