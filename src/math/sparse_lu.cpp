@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // math/sparse_lu.cpp: A => P A Q = L U, by KLU where built with it, else by Eigen's SparseLU.
 // Contact matrices fill in very little; KLU's low overhead wins there by a factor of several.
-#include <klu.h>
-
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
 #include "orthant/math/factorisation.hpp"
 
+#if ORTHANT_WITH_KLU
+#include <klu.h>
+#else
+#include <Eigen/SparseLU>
+#endif
+
 namespace orthant {
+
+#if ORTHANT_WITH_KLU
 
 struct SparseLu::Impl {
   klu_common common{};
@@ -99,5 +105,55 @@ double SparseLu::flops() const {
 std::int64_t SparseLu::nonzeros() const {
   return impl_->numeric ? static_cast<std::int64_t>(impl_->numeric->lnz) + impl_->numeric->unz : 0;
 }
+
+#else
+
+struct SparseLu::Impl {
+  // Eigen declares the transposed solve non-const.
+  mutable Eigen::SparseLU<SparseMatrix, Eigen::COLAMDOrdering<Index>> lu;
+  bool ready = false;
+};
+
+SparseLu::SparseLu() : impl_(std::make_unique<Impl>()) {}
+SparseLu::~SparseLu() = default;
+SparseLu::SparseLu(SparseLu&&) noexcept = default;
+SparseLu& SparseLu::operator=(SparseLu&&) noexcept = default;
+
+void SparseLu::analyze(const SparseMatrix& A) {
+  ORTHANT_ASSERT(A.rows() == A.cols() && A.isCompressed());
+  impl_->ready = false;
+  if (A.rows() > 0) impl_->lu.analyzePattern(A);
+}
+
+bool SparseLu::factorize(const SparseMatrix& A) {
+  if (A.rows() == 0) return true;
+  impl_->lu.factorize(A);
+  impl_->ready = impl_->lu.info() == Eigen::Success;
+  return impl_->ready;
+}
+
+bool SparseLu::refactorize(const SparseMatrix& A) { return factorize(A); }
+
+void SparseLu::solve(const VecX& b, VecX& x) const {
+  x = b.size() == 0 ? b : VecX(impl_->lu.solve(b));
+}
+
+void SparseLu::solve_transpose(const VecX& b, VecX& x) const {
+  x = b.size() == 0 ? b : VecX(impl_->lu.transpose().solve(b));
+}
+
+double SparseLu::flops() const {
+  // Eigen does not count; as if every column of the factors were equally full.
+  if (!impl_->ready) return 0;
+  const double n = static_cast<double>(impl_->lu.rows());
+  const double filled = static_cast<double>(nonzeros());
+  return filled * filled / (4 * n);
+}
+
+std::int64_t SparseLu::nonzeros() const {
+  return impl_->ready ? static_cast<std::int64_t>(impl_->lu.nnzL()) + impl_->lu.nnzU() : 0;
+}
+
+#endif
 
 }  // namespace orthant
