@@ -17,11 +17,17 @@ constexpr Index kLargeGraph = 5000;
 std::vector<Index> minimum_degree(const std::vector<Index>& begin,
                                   const std::vector<Index>& neighbours) {
   const Index n = static_cast<Index>(begin.size()) - 1;
+  // Eigen takes a vertex without a diagonal entry for a dense row and puts it last.
   SparseMatrix pattern(n, n);
-  pattern.resizeNonZeros(static_cast<Index>(neighbours.size()));
-  std::copy(begin.begin(), begin.end(), pattern.outerIndexPtr());
-  std::copy(neighbours.begin(), neighbours.end(), pattern.innerIndexPtr());
-  std::fill(pattern.valuePtr(), pattern.valuePtr() + neighbours.size(), 1.0);
+  pattern.resizeNonZeros(static_cast<Index>(neighbours.size()) + n);
+  Index* inner = pattern.innerIndexPtr();
+  for (Index i = 0; i < n; ++i) {
+    pattern.outerIndexPtr()[i] = begin[i] + i;
+    *inner++ = i;
+    inner = std::copy(neighbours.begin() + begin[i], neighbours.begin() + begin[i + 1], inner);
+  }
+  pattern.outerIndexPtr()[n] = begin[n] + n;
+  std::fill(pattern.valuePtr(), pattern.valuePtr() + pattern.nonZeros(), 1.0);
   Eigen::AMDOrdering<Index>::PermutationType permutation;
   Eigen::AMDOrdering<Index>()(pattern, permutation);
   return {permutation.indices().data(), permutation.indices().data() + n};
