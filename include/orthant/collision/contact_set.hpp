@@ -6,7 +6,7 @@
 
 #include "orthant/base/ids.hpp"
 #include "orthant/model/state.hpp"
-#include "orthant/shape/contact.hpp"
+#include "orthant/shape/contact_kernel.hpp"
 
 namespace orthant {
 
