@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "orthant/base/assert.hpp"
-#include "polytope.hpp"
+#include "shape/polytope.hpp"
 
 namespace orthant {
 namespace {

@@ -6,7 +6,7 @@
 // two sides do not meet (near-degenerate simplices) all feature pairs are tried.
 #include <cmath>
 
-#include "polytope.hpp"
+#include "shape/polytope.hpp"
 
 namespace orthant::internal {
 namespace {

@@ -2,7 +2,7 @@
 // shape/hull.cpp: points => convex hull. In space by Qhull with coplanar facets merged into
 // polygons (face contacts need the whole face), in the plane by the monotone chain. Points are
 // centred and scaled to size 1 first: Qhull's own tolerances are absolute in part.
-#include "hull.hpp"
+#include "shape/hull.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>

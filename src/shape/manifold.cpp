@@ -6,8 +6,8 @@
 // clipping), so every corner knows its two features, which name it and let it be differentiated.
 #include <cmath>
 
-#include "polytope.hpp"
-#include "spread.hpp"
+#include "shape/polytope.hpp"
+#include "shape/spread.hpp"
 
 namespace orthant::internal {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/polytope.cpp: (view, R, x) => placed core; (feature, cores) => core contact.
-#include "polytope.hpp"
+#include "shape/polytope.hpp"
 
 namespace orthant::internal {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "hull.hpp"
-#include "polytope.hpp"
+#include "shape/hull.hpp"
+#include "shape/polytope.hpp"
 
 namespace orthant::internal {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "hull.hpp"
 #include "orthant/base/error.hpp"
+#include "shape/hull.hpp"
 
 namespace orthant {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/spread.cpp: (u, v, gap) candidates => indices of the well-spread subset.
-#include "spread.hpp"
+#include "shape/spread.hpp"
 
 #include <algorithm>
 
