@@ -3,7 +3,7 @@
 #include "force/elements.hpp"
 
 #include "orthant/base/assert.hpp"
-#include "orthant/force/spring_kernel.hpp"
+#include "orthant/force/balance_kernel.hpp"
 
 namespace orthant::internal {
 
@@ -28,29 +28,6 @@ Index columns(const Model& model, BodyId id) {
   return moves(model, id) ? model.body(id).v_size : 0;
 }
 
-/// Adds a force at the centre and a torque to a dynamic body.
-void add_wrench(const Body& body, const Vec3& force, const Vec3& torque, VecX& f) {
-  double* out = f.data() + body.v_begin;
-  if (body.planar) {
-    out[0] += force[0], out[1] += force[1], out[2] += torque[2];
-    return;
-  }
-  for (int i = 0; i < 3; ++i) {
-    out[i] += force[i];
-    out[3 + i] += torque[i];
-  }
-}
-
-/// The wrench stored as parameters, turned into world axes where it is fixed in the body.
-void read_wrench(const Body& body, const double* x, bool body_axes, const Quat& p, Vec3& force,
-                 Vec3& torque) {
-  force = body.planar ? Vec3(x[0], x[1], 0) : Vec3(x[0], x[1], x[2]);
-  torque = body.planar ? Vec3(0, 0, x[2]) : Vec3(x[3], x[4], x[5]);
-  if (!body_axes) return;
-  force = rotate(p, force);
-  torque = rotate(p, torque);
-}
-
 void add_gravity(const Model& model, const Parameters& parameters, VecX& f) {
   const double* g = parameters.values.data() + model.gravity();
   for (const BodyId id : model.dynamic_bodies()) {
@@ -72,17 +49,10 @@ void add_one(const Model& model, const Parameters& parameters, const VecX& q, co
   const double* x = parameters.values.data() + force.parameter_begin;
   const double factor =
       force.table.empty() ? 1 : table_value(force.table, parameters.values.data(), t);
-  if (force.kind == ForceKind::Body) {
-    Vec3 push, torque;
-    read_wrench(body, x, force.body_axes, p, push, torque);
-    add_wrench(body, push * factor, torque * factor, f);
-    return;
-  }
-  const Vec3 point = body.planar ? Vec3(x[0], x[1], 0) : Vec3(x[0], x[1], x[2]);
-  Vec3 push = body.planar ? Vec3(x[2], x[3], 0) : Vec3(x[3], x[4], x[5]);
-  if (force.body_axes) push = rotate(p, push);
-  push *= factor;
-  add_wrench(body, push, rotate(p, point).cross(push), f);
+  const WrenchT<double> push = force.kind == ForceKind::Body
+                                   ? body_force(body.planar, force.body_axes, p, x)
+                                   : point_force(body.planar, force.body_axes, p, x);
+  add_wrench(body.planar, push, factor, f.data() + body.v_begin);
 }
 
 JointFramesT<double> frames_of(const Model& model, const Parameters& parameters, const VecX& q,
@@ -96,19 +66,20 @@ void add_actuator(const Model& model, const Parameters& parameters, const VecX& 
   const double* x = parameters.values.data() + actuator.parameter_begin;
   if (actuator.kind == ActuatorKind::Body) {
     const Body& body = model.body(actuator.body);
-    Vec3 push, torque;
-    read_wrench(body, x, actuator.body_axes, body_pose(body, q.data()).p, push, torque);
-    add_wrench(body, push * u, torque * u, f);
+    const Quat p = body_pose(body, q.data()).p;
+    add_wrench(body.planar, body_force(body.planar, actuator.body_axes, p, x), u,
+               f.data() + body.v_begin);
     return;
   }
   const Joint& joint = model.joint(actuator.joint);
   const JointRow row =
       joint_coordinate_row(joint.kind, joint.planar, frames_of(model, parameters, q, joint));
-  const double force = x[0] * u;
-  if (joint.a != kWorld && model.body(joint.a).is_dynamic())
-    add_wrench(model.body(joint.a), row.linear_a * force, row.angular_a * force, f);
-  if (joint.b != kWorld && model.body(joint.b).is_dynamic())
-    add_wrench(model.body(joint.b), row.linear_b * force, row.angular_b * force, f);
+  const PairWrenchT<double> push = along_row(row, x[0] * u);
+  for (const auto& [id, w] : {std::pair{joint.a, push.a}, {joint.b, push.b}}) {
+    if (id == kWorld || !model.body(id).is_dynamic()) continue;
+    const Body& body = model.body(id);
+    add_wrench(body.planar, w, 1.0, f.data() + body.v_begin);
+  }
 }
 
 }  // namespace
@@ -154,8 +125,8 @@ SpringElement point_spring(const Model& model, const Parameters& parameters, con
   // K and C apart, from the same kernel at h = 1: k needs C alone.
   const SpringT<double> stiff{spring.stiffness, 0, spring.rest},
       damp{0, spring.damping, spring.rest};
-  e.stiffness = spring_implicit(stiff, d, 1);
-  e.damping = spring_implicit(damp, d, 1);
+  e.stiffness = spring_implicit(stiff, d, 1.0);
+  e.damping = spring_implicit(damp, d, 1.0);
   e.energy = spring_energy(spring, d);
   return e;
 }

@@ -70,8 +70,8 @@ void fill_mass(const Model& model, const Body& body, const double* x, const VecX
 }
 
 /// v* and the tangent travelled in h, of one body.
-void coast(const Body& body, const double* x, const VecX& q, const VecX& v, double h,
-           Dynamics& dynamics) {
+void coast_body(const Body& body, const double* x, const VecX& q, const VecX& v, double h,
+                Dynamics& dynamics) {
   for (Index i = body.v_begin; i < body.v_begin + body.v_size; ++i) {
     dynamics.coast_velocity[i] = v[i];
     dynamics.coast_delta[i] = h * v[i];
@@ -221,7 +221,7 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
       double* block = H.block(static_cast<Index>(b));
       fill_mass(model, body, x, q, inertial ? 1 : h, block);
       if (inertial) {
-        coast(body, x, q, v, h, dynamics);
+        coast_body(body, x, q, v, h, dynamics);
       } else {
         dynamics.coast_velocity.segment(body.v_begin, body.v_size).setZero();
         dynamics.coast_delta.segment(body.v_begin, body.v_size).setZero();
@@ -246,6 +246,17 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
     if (force.kind == ForceKind::Callback)
       add_callback(model, parameters, q, v, middle, force, h, H, k);
   if (dynamics.coupled) make_sparse(dynamics, H);
+}
+
+void coast(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v, double h,
+           Dynamics& dynamics) {
+  dynamics.coast_velocity.resize(model.dynamic_v_size());
+  dynamics.coast_delta.resize(model.dynamic_v_size());
+  const std::span<const BodyId> bodies = model.dynamic_bodies();
+  parallel_for(bodies.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t b = begin; b < end; ++b)
+      coast_body(model.body(bodies[b]), parameters.values.data(), q, v, h, dynamics);
+  });
 }
 
 void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta) {

@@ -42,7 +42,7 @@ MatX dense(const VelocityMatrix& H) {
 }
 
 /// One step without constraints.
-void coast(const Model& model, double h, State& x, const VecX& u = {}) {
+void advance(const Model& model, double h, State& x, const VecX& u = {}) {
   const Assembled a = assemble(model, x, h, u);
   VelocitySolver solver;
   ASSERT_TRUE(solver.factorize(a.H));
@@ -67,7 +67,7 @@ TEST(Force, ProjectileIsExact) {
   b.add_body(spec);
   const Model model = b.build();
   State x = model.rest_state();
-  for (int i = 0; i < 100; ++i) coast(model, 0.01, x);
+  for (int i = 0; i < 100; ++i) advance(model, 0.01, x);
   EXPECT_NEAR(x.q[0], 3, 1e-12);
   EXPECT_NEAR(x.q[2], 2 + 4 - 0.5 * 9.81, 1e-12);
   EXPECT_NEAR(x.v[2], 4 - 9.81, 1e-12);
@@ -93,12 +93,28 @@ TEST(Force, SpinningHandleKeepsEnergyAndMomentumThroughTheStep) {
   const Vec3 L0 = momentum();
   double energy = 0, turn = 0;
   for (int i = 0; i < 2000; ++i) {
-    coast(model, 0.01, x);
+    advance(model, 0.01, x);
     energy = std::max(energy, std::abs(kinetic_energy(model, p, x.q, x.v) / E0 - 1));
     turn = std::max(turn, (momentum() - L0).norm() / L0.norm());
   }
   EXPECT_LT(energy, 1e-11);
   EXPECT_LT(turn, 1e-11);
+}
+
+TEST(Force, CoastAloneIsTheCoastOfTheStep) {
+  ModelBuilder b;
+  BodySpec spec = brick("top");
+  spec.angular_velocity = Vec3(5, 2, -3);
+  spec.velocity = Vec3(1, 0, 0);
+  b.add_body(spec);
+  const Model model = b.build();
+  const State x = model.rest_state();
+  const Assembled a = assemble(model, x, 0.02);
+  Dynamics alone;
+  coast(model, model.default_parameters(), x.q, x.v, 0.02, alone);
+  EXPECT_EQ(alone.coast_velocity, a.dynamics.coast_velocity);
+  EXPECT_EQ(alone.coast_delta, a.dynamics.coast_delta);
+  EXPECT_EQ(alone.coast_delta[0], 0.02);
 }
 
 TEST(Force, GyroscopicTorqueIsWhatTheCoastDoes) {
@@ -195,8 +211,8 @@ TEST(Force, SpringForceIsMinusTheGradientOfItsEnergy) {
   for (int i = 0; i < 3; ++i) speed[i] = D::variable(rate[i], 3 + i);
   const Vec3T<D> both = spring_force(spring, d, speed);
   const SpringT<double> plain{50, 7, 0.4}, stiff{50, 0, 0.4};
-  const Mat3 K = spring_implicit(stiff, at, 1);
-  const Mat3 all = spring_implicit(plain, at, 1);
+  const Mat3 K = spring_implicit(stiff, at, 1.0);
+  const Mat3 all = spring_implicit(plain, at, 1.0);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
       EXPECT_NEAR(K(i, j), -force[i].d[j], 1e-12);

@@ -32,8 +32,13 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
                        const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
                        VelocityMatrix& H, VecX& k);
 
+/// Fills coast_velocity and coast_delta alone: flight of h without any force from (q, v).
+void coast(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v, double h,
+           Dynamics& dynamics);
+
 /// The tangent of a body that nothing touched: delta = coast_delta + h/2 (v+ - coast_velocity),
-/// second order, exact for a projectile and for free rotation. Inertial law only; first order: h v+.
+/// second order, exact for a projectile and for free rotation. Inertial law only; first order: h
+/// v+.
 void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta);
 
 /// M(q), block-diagonal, world axes; overdamped: Mob^-1.

@@ -79,19 +79,20 @@ void tangent_ratio(const T& y, T& value, T& slope) {
 
 /// Midpoint angular velocity of one sub-step, body axes: J W - P + (h'/2) W x J W = 0 by Newton.
 template <class T>
-Vec3T<T> midpoint_omega(const Mat3T<T>& J, const Vec3T<T>& P, const Vec3T<T>& start, double h) {
+Vec3T<T> midpoint_omega(const Mat3T<T>& J, const Vec3T<T>& P, const Vec3T<T>& start, const T& h) {
   Vec3T<T> W = start;
+  const T half = h * T(0.5);
   const double scale = std::sqrt(value_of(P.squaredNorm()));
   int extra = 2;  // after the value has settled: the last bits, and the derivative of a dual number
   for (int i = 0; i < 30 && extra > 0; ++i) {
     const Vec3T<T> JW = J * W;
     T ratio, slope;
-    tangent_ratio<T>(W.squaredNorm() * T(h * h / 4), ratio, slope);
+    tangent_ratio<T>(W.squaredNorm() * (h * h * T(0.25)), ratio, slope);
     const Vec3T<T> gyro = W.cross(JW);
-    const Vec3T<T> F = JW - P + gyro * (ratio * T(h / 2));
+    const Vec3T<T> F = JW - P + gyro * (ratio * half);
     if (std::sqrt(value_of(F.squaredNorm())) <= 1e-10 * scale) --extra;
-    Mat3T<T> A = J + (cross_matrix(W) * J - cross_matrix(JW)) * (ratio * T(h / 2));
-    A += gyro * W.transpose() * (slope * T(h * h * h / 4));
+    Mat3T<T> A = J + (cross_matrix(W) * J - cross_matrix(JW)) * (ratio * half);
+    A += gyro * W.transpose() * (slope * h * half * half);
     W -= solve3<T>(A, F);
   }
   return W;
@@ -101,19 +102,19 @@ Vec3T<T> midpoint_omega(const Mat3T<T>& J, const Vec3T<T>& P, const Vec3T<T>& st
 
 template <class T>
 FreeRotationT<T> free_rotation(const Mat3T<T>& J, const QuatT<T>& p, const Vec3T<T>& omega,
-                               double h) {
+                               const T& h) {
   const Vec3T<T> L = rotate(p, Vec3T<T>(J * rotate(conjugate(p), omega)));
   // Sub-steps of at most 2 rad keep the tangent far from its pole.
-  const double angle = h * std::sqrt(value_of(omega.squaredNorm()));
+  const double angle = value_of(h) * std::sqrt(value_of(omega.squaredNorm()));
   const int count = angle < 2 ? 1 : static_cast<int>(std::fmin(angle / 2, 1e6)) + 1;
-  const double part = h / count;
+  const T part = h / T(count);
   FreeRotationT<T> r;
   QuatT<T> now = p;
   r.omega = omega;
   for (int i = 0; i < count; ++i) {
     const QuatT<T> back = conjugate(now);
     const Vec3T<T> W = internal::midpoint_omega<T>(J, rotate(back, L), rotate(back, r.omega), part);
-    r.turn = rotate(now, W) * T(part);
+    r.turn = rotate(now, W) * part;
     now = boxplus(now, r.turn);
     r.omega = rotate(now, solve3<T>(J, rotate(conjugate(now), L)));
   }

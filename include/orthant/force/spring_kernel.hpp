@@ -43,7 +43,7 @@ Vec3T<T> spring_force(const SpringT<T>& s, const Vec3T<T>& d, const Vec3T<T>& ra
 /// h^2 K + h C, symmetric positive semidefinite: what the spring adds to H in the points'
 /// coordinates.
 template <class T>
-Mat3T<T> spring_implicit(const SpringT<T>& s, const Vec3T<T>& d, double h) {
+Mat3T<T> spring_implicit(const SpringT<T>& s, const Vec3T<T>& d, const T& h) {
   Vec3T<T> n;
   const T length = spring_direction(d, n);
   const T zero(0);
@@ -51,11 +51,11 @@ Mat3T<T> spring_implicit(const SpringT<T>& s, const Vec3T<T>& d, double h) {
   const T across = value_of(length) > 0   ? max_of(zero, s.stiffness * (T(1) - s.rest / length))
                    : value_of(s.rest) > 0 ? zero
                                           : s.stiffness;
-  const T along = s.stiffness * T(h * h) + s.damping * T(h) - across * T(h * h);
+  const T along = s.stiffness * h * h + s.damping * h - across * h * h;
   Mat3T<T> S;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j <= i; ++j) {
-      S(i, j) = n[i] * n[j] * along + (i == j ? across * T(h * h) : zero);
+      S(i, j) = n[i] * n[j] * along + (i == j ? across * h * h : zero);
       S(j, i) = S(i, j);
     }
   return S;
