@@ -76,6 +76,8 @@ std::int64_t TextCursor::embedded_integer(const char* what, std::int64_t low, st
 
 double TextCursor::number(const char* what, std::int64_t position, std::int64_t count, Sign sign) {
   skip_space();
+  // Dense files are mostly "0": one digit needs no parser.
+  if (end_ - at_ > 1 && *at_ >= '0' && *at_ <= '9' && is_space(at_[1])) return *at_++ - '0';
   // from_chars knows no leading plus, C's printf can write one.
   const char* start = at_ != end_ && *at_ == '+' ? at_ + 1 : at_;
   double value = 0;
