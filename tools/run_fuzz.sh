@@ -17,4 +17,5 @@ if [ -d "tests/fuzz/seeds/$what" ]; then cp -n "tests/fuzz/seeds/$what"/* "$corp
 arguments=(-max_total_time="${ORTHANT_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048
            -print_final_stats=1 -verbosity=0 "-artifact_prefix=build/fuzz/")
 if [ -f "tests/fuzz/$what.dict" ]; then arguments+=("-dict=tests/fuzz/$what.dict"); fi
+if [ -f "tests/fuzz/$what.options" ]; then mapfile -t -O "${#arguments[@]}" arguments < <(grep -v '^#' "tests/fuzz/$what.options"); fi
 exec "$program" "${arguments[@]}" "$corpus"
