@@ -219,6 +219,26 @@ bool sizes_agree(const CanonicalProblem& p, const Solution& x) {
          x.lambda.size() == p.row_count();
 }
 
+/// Σ |r − Π(r − step u~)|² over the blocks, with unit step and with the steps of the scale.
+void natural_errors(const CanonicalProblem& p, const ProblemScale& scale, const VecX& lambda,
+                    const VecX& u, double& plain, double& scaled) {
+  constexpr double unit[kMaxLawDim] = {1, 1, 1, 1, 1};
+  plain = scaled = 0;
+  Index at = 0;
+  for (const Law& law : p.laws) {
+    // Entries of a separable law are blocks of their own.
+    Law part = law;
+    if (law.is_separable()) part.dim = 1;
+    for (int first = 0; first < law.dim; first += part.dim, at += part.dim) {
+      const double *r = lambda.data() + at, *ui = u.data() + at;
+      const double a = distance_to_law(part, r, ui, unit);
+      const double b = distance_to_law(part, r, ui, scale.tau.data() + at);
+      plain += a * a;
+      scaled += b * b;
+    }
+  }
+}
+
 /// Siconos' measure and its scale-free form, with v recomputed from the impulses alone.
 void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                    const VelocitySolver& inverse, JudgeWorkspace& work, Residual& out) {
@@ -234,21 +254,8 @@ void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const S
     p.D.multiply_add(1, scale.v_free, q);
   }
   if (!p.F.empty()) p.F.multiply_add(1, x.lambda, u);
-  constexpr double unit[kMaxLawDim] = {1, 1, 1, 1, 1};
   double plain = 0, scaled = 0;
-  Index at = 0;
-  for (const Law& law : p.laws) {
-    // Entries of a separable law are blocks of their own.
-    Law part = law;
-    if (law.is_separable()) part.dim = 1;
-    for (int first = 0; first < law.dim; first += part.dim, at += part.dim) {
-      const double *r = x.lambda.data() + at, *ui = u.data() + at;
-      const double a = distance_to_law(part, r, ui, unit);
-      const double b = distance_to_law(part, r, ui, scale.tau.data() + at);
-      plain += a * a;
-      scaled += b * b;
-    }
-  }
+  natural_errors(p, scale, x.lambda, u, plain, scaled);
   const double size = std::max({q.norm(), x.lambda.norm(), u.norm()});
   out.siconos = ratio(std::sqrt(plain), size);
   out.siconos_scale_free = ratio(std::sqrt(scaled), x.lambda.norm());
@@ -300,6 +307,15 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   judge_bilateral(p, scale, x, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
   return out;
+}
+
+double siconos_error(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                     JudgeWorkspace& work) {
+  double plain = 0, scaled = 0;
+  natural_errors(p, scale, x.lambda, work.w, plain, scaled);
+  work.q = p.b;
+  if (!p.D.empty()) p.D.multiply_add(1, scale.v_free, work.q);
+  return ratio(std::sqrt(plain), std::max({work.q.norm(), x.lambda.norm(), work.w.norm()}));
 }
 
 Residual judge(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,

@@ -13,21 +13,36 @@ namespace {
 bool yes(const ProblemTraits&) { return true; }
 /// Too many rows for a factorisation to come first: its cost grows faster than the problem.
 bool huge(const ProblemTraits& t) { return t.rows > 60000; }
+/// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
+bool no_equations(const ProblemTraits& t) { return t.equations == 0; }
+/// Lemke's dense tableau takes about n pivots of n² each; a friction contact has three pairs.
+bool small_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 250; }
+bool tiny_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 30; }
+bool big_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 2000; }
+/// 4096 bases; the last word on tiny problems.
+bool few_pairs(const ProblemTraits& t) { return t.pairs <= 12; }
 
 constexpr std::array kSeparable = {
-    ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
+    ChainLink{Method::Lemke, Effort::Full, small_tableau},
+    ChainLink{Method::MinMapNewton, Effort::Full, yes},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
-    ChainLink{Method::GaussSeidel, Effort::Full, yes},
+    ChainLink{Method::FischerNewton, Effort::Full, yes},
+    ChainLink{Method::Enumeration, Effort::Full, few_pairs},
+    ChainLink{Method::Lemke, Effort::Full, big_tableau},
+    ChainLink{Method::GaussSeidel, Effort::Full, no_equations},
 };
 
 constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::Lemke, Effort::Full, tiny_tableau},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::Polish, Effort::Full, yes},
     ChainLink{Method::NonsmoothNewton, Effort::Full, yes},
+    ChainLink{Method::Lemke, Effort::Full, big_tableau},
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "orthant/solver/enumeration.hpp"
+#include "solver/mixed_lcp.hpp"
 #include "solver/workspace.hpp"
 
 namespace orthant {
@@ -19,7 +21,8 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
     if (law.kind == LawKind::Free) t.equations += law.dim;
     t.separable = t.separable && law.is_separable();
     t.frictional = t.frictional || law.is_frictional();
-    t.planar = t.planar && (!law.is_frictional() || law.dim == 2);
+    t.planar_exact = t.planar_exact && MixedLcp::accepts(law);
+    t.pairs += MixedLcp::accepts(law) ? MixedLcp::pairs_of(law) : 0;
     t.exact = t.exact || law.is_exact();
     t.rolling = t.rolling || law.has_rolling();
   }
@@ -38,6 +41,10 @@ MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& sca
   return solve_gauss_seidel(p, scale, settings, limits, work.gauss_seidel, x);
 }
 
+const char* unless_coupled(const ProblemTraits& traits) {
+  return traits.separable ? nullptr : "it needs laws that act entry by entry, not friction cones";
+}
+
 const char* unless_operator(const ProblemTraits& traits) {
   return traits.velocity_operator ? "it factorises H, which is an operator here" : nullptr;
 }
@@ -46,10 +53,6 @@ MethodResult run_interior_point(const CanonicalProblem& p, const ProblemScale& s
                                 const MethodLimits& limits, SolveWorkspace::Impl& work,
                                 Solution& x) {
   return solve_interior_point(p, scale, {}, limits, work.interior_point, x);
-}
-
-const char* unless_coupled(const ProblemTraits& traits) {
-  return traits.separable ? nullptr : "it takes laws that act entry by entry, not cones";
 }
 
 template <Method M>
@@ -74,9 +77,51 @@ MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Ef
   return polish(p, scale, {}, limits, work.polish, x);
 }
 
+const char* why_not_lemke(const ProblemTraits& traits) {
+  if (!traits.separable && !traits.planar_exact) {
+    return "it needs laws that act entry by entry, or planar Coulomb friction";
+  }
+  if (traits.rows > 4000) return "its dense tableau takes at most 4000 rows";
+  return nullptr;
+}
+
+MethodResult run_lemke(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                       const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return solve_lemke(p, scale, LemkeSettings{}, limits, work.lemke, x);
+}
+
+MethodResult run_min_map(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                         const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  const SeparableNewtonSettings settings{.function = ComplementarityFunction::MinMap};
+  return solve_separable_newton(p, scale, settings, limits, work.separable_newton, x);
+}
+
+MethodResult run_fischer(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                         const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  const SeparableNewtonSettings settings{.function = ComplementarityFunction::Fischer};
+  return solve_separable_newton(p, scale, settings, limits, work.separable_newton, x);
+}
+
+const char* why_not_enumeration(const ProblemTraits& traits) {
+  if (!traits.planar_exact) {
+    return "it needs laws that act entry by entry, or planar Coulomb friction";
+  }
+  if (traits.pairs > kMaxEnumeratedPairs) return "it takes at most 16 complementary pairs";
+  return nullptr;
+}
+
+MethodResult run_enumeration(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                             const MethodLimits& limits, SolveWorkspace::Impl&, Solution& x) {
+  return solve_enumeration(p, scale, EnumerationSettings{}, limits, x);
+}
+
 constexpr std::array kMethods = {
+    MethodEntry{Method::Enumeration, true, why_not_enumeration, run_enumeration, false},
+    MethodEntry{Method::Lemke, true, why_not_lemke, run_lemke, false},
+    MethodEntry{Method::MinMapNewton, true, unless_coupled, run_min_map},
+    MethodEntry{Method::FischerNewton, true, unless_coupled, run_fischer},
     MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
-    MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point},
+    MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point, false},
     MethodEntry{Method::ProjectedGradient, false, always,
                 run_first_order<Method::ProjectedGradient>},
     MethodEntry{Method::AcceleratedGradient, false, always,

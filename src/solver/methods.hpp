@@ -12,14 +12,15 @@ namespace orthant {
 
 /// What the choice of a method looks at.
 struct ProblemTraits {
-  Index blocks = 0;         ///< law blocks
-  Index rows = 0;           ///< rows of the reduced problem: of C and of the laws
-  Index equations = 0;      ///< of these, rows of C and of Free laws
-  Index velocities = 0;     ///< 0 with no row of C: a local problem
-  bool separable = true;    ///< every law acts entry by entry
-  bool frictional = false;  ///< some law is a friction cone
-  bool planar = true;       ///< every friction cone has one tangent and no rolling
-  bool exact = false;       ///< some law has De Saxcé's shift
+  Index blocks = 0;          ///< law blocks
+  Index rows = 0;            ///< rows of the reduced problem: of C and of the laws
+  Index equations = 0;       ///< of these, rows of C and of Free laws
+  Index pairs = 0;           ///< complementary pairs of the laws that are an LCP
+  Index velocities = 0;      ///< 0 with no row of C: a local problem
+  bool separable = true;     ///< every law acts entry by entry
+  bool frictional = false;   ///< some law is a friction cone
+  bool planar_exact = true;  ///< every law separable or exact Coulomb with one tangent: an LCP
+  bool exact = false;        ///< some law has De Saxcé's shift
   bool rolling = false;
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
 };
@@ -35,6 +36,7 @@ struct MethodEntry {
   const char* (*why_not)(const ProblemTraits& traits);
   MethodResult (*run)(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                       const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x);
+  bool goes_on = true;  ///< started from its own answer it improves it, at a tighter tolerance
 };
 
 /// The row of `method`; null for Automatic and for families that are not built in.

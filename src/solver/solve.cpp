@@ -191,28 +191,56 @@ MethodResult run_reduced(const MethodEntry& entry, Effort effort, IslandRun& run
   return total;
 }
 
+MethodResult run_method(const MethodEntry& entry, Effort effort, IslandRun& run) {
+  const MethodResult result =
+      entry.needs_local && !run.p.is_local()
+          ? run_reduced(entry, effort, run)
+          : entry.run(run.p, run.scale, effort, run.limits, run.work, run.x);
+  run.spent += result.work;
+  run.report.iterations += result.iterations;
+  return result;
+}
+
+void keep(const Solution& from, Solution& to) {
+  to.v = from.v;
+  to.gamma = from.gamma;
+  to.lambda = from.lambda;
+}
+
+/// The judge is content; Siconos' measure, which one compares with others, may not be where |N| is
+/// far from one. Then the method goes on a little, as long as that helps.
+void tighten(const MethodEntry& entry, Effort effort, IslandRun& run) {
+  const double tolerance = run.limits.tolerance;
+  double error = siconos_error(run.p, run.scale, run.x, run.work.island_judge);
+  for (int round = 0; round < 3 && error > tolerance && entry.goes_on; ++round) {
+    keep(run.x, run.work.best);
+    run.limits.tolerance = std::max(1e-15, 0.1 * tolerance * std::min(1.0, tolerance / error));
+    (void)run_method(entry, effort, run);
+    run.limits.tolerance = tolerance;
+    const double residual = judge_island(run);
+    const double now = siconos_error(run.p, run.scale, run.x, run.work.island_judge);
+    if (!(residual <= tolerance && now < error)) {
+      keep(run.work.best, run.x);
+      break;
+    }
+    run.residual = residual;
+    error = now;
+  }
+}
+
 /// Runs one method from the best answer so far; keeps whichever answer is better.
 void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
-  Solution& best = run.work.best;
-  best.v = run.x.v;
-  best.gamma = run.x.gamma;
-  best.lambda = run.x.lambda;
-  MethodResult result;
-  if (entry.needs_local && !run.p.is_local()) {
-    result = run_reduced(entry, effort, run);
-  } else {
-    result = entry.run(run.p, run.scale, effort, run.limits, run.work, run.x);
-  }
-  run.spent += result.work;
+  keep(run.x, run.work.best);
+  const MethodResult result = run_method(entry, effort, run);
   const double residual = judge_island(run);
   // The judge decides; a method that claims too much has stalled.
   Outcome outcome = result.outcome;
-  if (residual <= run.limits.tolerance)
+  if (residual <= run.limits.tolerance) {
     outcome = Outcome::Converged;
-  else if (outcome == Outcome::Converged)
+  } else if (outcome == Outcome::Converged) {
     outcome = Outcome::Stalled;
+  }
   run.report.attempts.push_back({entry.method, outcome, run.number, result.iterations, residual});
-  run.report.iterations += result.iterations;
   // What an unsolvable problem was recognised by stays the outcome, unless someone solves it.
   const bool verdict = run.outcome == Outcome::Infeasible ||
                        (run.outcome == Outcome::RayTermination && outcome != Outcome::Infeasible);
@@ -221,10 +249,9 @@ void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
     run.residual = residual;
     run.method = entry.method;
   } else {
-    run.x.v = best.v;
-    run.x.gamma = best.gamma;
-    run.x.lambda = best.lambda;
+    keep(run.work.best, run.x);
   }
+  if (outcome == Outcome::Converged) tighten(entry, effort, run);
 }
 
 void solve_island(IslandRun& run, Method wanted, double work_limit) {

@@ -6,8 +6,10 @@
 #include "orthant/solver/first_order.hpp"
 #include "orthant/solver/gauss_seidel.hpp"
 #include "orthant/solver/interior_point.hpp"
+#include "orthant/solver/lemke.hpp"
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/polish.hpp"
+#include "orthant/solver/separable_newton.hpp"
 #include "solver/islands.hpp"
 
 namespace orthant {
@@ -40,6 +42,8 @@ struct SolveWorkspace::Impl {
   FirstOrderWorkspace first_order;
   NonsmoothNewtonWorkspace nonsmooth_newton;
   PolishWorkspace polish;
+  LemkeWorkspace lemke;
+  SeparableNewtonWorkspace separable_newton;
 };
 
 }  // namespace orthant

@@ -57,6 +57,10 @@ struct JudgeWorkspace {
 Residual judge_quick(const CanonicalProblem& problem, const ProblemScale& scale,
                      const Solution& answer, JudgeWorkspace& work);
 
+/// Siconos' error with u = w of the answer that judge_quick() judged last (work.w).
+double siconos_error(const CanonicalProblem& problem, const ProblemScale& scale,
+                     const Solution& answer, JudgeWorkspace& work);
+
 /// Everything, with H already factorised and in memory that is already there.
 Residual judge(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& answer,
                const VelocitySolver& inverse, JudgeWorkspace& work);

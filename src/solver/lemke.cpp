@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/lemke.cpp: mixed LCP => complementary basis => answer. See lemke.hpp.
+//
+// Everything is a dictionary  basic = T nonbasic + t,  changed by exchanging one basic with one
+// nonbasic variable. An equation's slack is zero for ever once it is nonbasic and a free variable
+// never leaves the basis, so both are struck out and Lemke's path walks on the pairs alone.
+#include "orthant/solver/lemke.hpp"
+
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/assert.hpp"
+#include "solver/mixed_lcp.hpp"
+
+namespace orthant {
+namespace {
+
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// A pivot below this share of its column is noise. Entries have unit scale (mixed_lcp.hpp).
+constexpr double kPivot = 1e-11;
+// Ratios closer than this (for constants of size one) are a tie for the lexicographic rule.
+constexpr double kTie = 1e-12;
+
+/// basic = T nonbasic + t
+struct Dictionary {
+  RowMatrix T;
+  VecX t;
+  VecX column;  // scratch
+
+  void exchange(Index r, Index c) {
+    const double pivot = T(r, c), inverse = 1 / pivot;
+    column = T.col(c);
+    T.row(r) *= -inverse;
+    T(r, c) = inverse;
+    t[r] *= -inverse;
+    const double* row = T.row(r).data();
+    const Index n = static_cast<Index>(T.cols());
+    for (Index i = 0; i < T.rows(); ++i) {
+      const double f = column[i];
+      if (i == r || f == 0) continue;
+      double* target = T.row(i).data();
+      for (Index j = 0; j < n; ++j) target[j] += f * row[j];
+      target[c] = f * inverse;
+      t[i] += f * t[r];
+    }
+  }
+};
+
+}  // namespace
+
+struct LemkeWorkspace::Impl {
+  MixedLcp lcp;
+  Dictionary full;               // of the mixed LCP, while equations are pivoted in
+  std::vector<Index> rows_left;  // equations whose slack is still basic
+  std::vector<Index> columns_left;
+  std::vector<Index> redundant_rows, redundant;  // equations that say nothing, idle variables
+  std::vector<Index> rows, members;              // of the current basis
+  std::vector<Index> pairs;                      // index in the mixed LCP of each pair
+  std::vector<std::uint8_t> active;              // z of this variable is in the basis
+
+  // Lemke on the pairs: w' = M' z' + q' + d z₀; a swapped pair has w' = z, z' = s.
+  RowMatrix M;
+  VecX q, cover;
+  std::vector<std::uint8_t> swapped;
+  Dictionary path;
+  std::vector<Index> basic, nonbasic;  // variable k < m: w'_k, m + k: z'_k, 2m: z₀
+  std::vector<Index> place;            // variable => row r (basic) or −1 − column (nonbasic)
+  std::vector<Index> ties;
+  VecX z, residual, lambda_start;
+  MatX B;
+  VecX rhs, solved;
+  JudgeWorkspace judge;
+  double work = 0;
+  int pivots = 0;
+};
+
+LemkeWorkspace::LemkeWorkspace() : impl_(std::make_unique<Impl>()) {}
+LemkeWorkspace::~LemkeWorkspace() = default;
+LemkeWorkspace::LemkeWorkspace(LemkeWorkspace&&) noexcept = default;
+LemkeWorkspace& LemkeWorkspace::operator=(LemkeWorkspace&&) noexcept = default;
+
+namespace {
+
+using Work = LemkeWorkspace::Impl;
+
+/// Largest |T| over the given rows and columns.
+double largest(const RowMatrix& T, const std::vector<Index>& rows,
+               const std::vector<Index>& columns, std::size_t& r, std::size_t& c) {
+  double best = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      const double value = std::abs(T(rows[i], columns[j]));
+      if (value > best) best = value, r = i, c = j;
+    }
+  }
+  return best;
+}
+
+/// Exchanges an equation r with the z of a pair and the pair's slack with the free variable c.
+bool exchange_with_pair(Work& work) {
+  Dictionary& d = work.full;
+  double best = 0;
+  std::size_t best_r = 0, best_c = 0;
+  Index best_pair = -1;
+  for (const Index pair : work.pairs) {
+    for (std::size_t i = 0; i < work.rows_left.size(); ++i) {
+      const double a = std::abs(d.T(work.rows_left[i], pair));
+      if (a <= best) continue;
+      for (std::size_t j = 0; j < work.columns_left.size(); ++j) {
+        const double size = std::min(a, std::abs(d.T(pair, work.columns_left[j])));
+        if (size > best) best = size, best_r = i, best_c = j, best_pair = pair;
+      }
+    }
+  }
+  if (!(best > kPivot)) return false;
+  const Index r = work.rows_left[best_r], c = work.columns_left[best_c];
+  d.exchange(r, best_pair);
+  d.exchange(best_pair, c);
+  // The pair's z is now basic in row r and its slack nonbasic in column c; keep them at the pair's
+  // own place so that one index names a pair.
+  d.T.row(r).swap(d.T.row(best_pair));
+  std::swap(d.t[r], d.t[best_pair]);
+  d.T.col(c).swap(d.T.col(best_pair));
+  work.active[best_pair] ^= 1;
+  work.rows_left.erase(work.rows_left.begin() + static_cast<std::ptrdiff_t>(best_r));
+  work.columns_left.erase(work.columns_left.begin() + static_cast<std::ptrdiff_t>(best_c));
+  return true;
+}
+
+enum class Crash : std::uint8_t { Done, Contradiction, Stuck };
+
+/// Pivots every free variable into the basis and every equation's slack out of it.
+Crash pivot_equations(Work& work) {
+  const MixedLcp& lcp = work.lcp;
+  Dictionary& d = work.full;
+  d.T = lcp.M;
+  d.t = lcp.q;
+  const double size = std::max(lcp.q.cwiseAbs().maxCoeff(), 1e-300);
+  while (!work.rows_left.empty()) {
+    std::size_t r = 0, c = 0;
+    if (largest(d.T, work.rows_left, work.columns_left, r, c) > kPivot) {
+      const Index row = work.rows_left[r], column = work.columns_left[c];
+      d.exchange(row, column);
+      work.rows_left.erase(work.rows_left.begin() + static_cast<std::ptrdiff_t>(r));
+      work.columns_left.erase(work.columns_left.begin() + static_cast<std::ptrdiff_t>(c));
+    } else if (!exchange_with_pair(work)) {
+      break;
+    }
+    ++work.pivots;
+    work.work += static_cast<double>(d.T.size());
+  }
+  // What is left has no pivot among equations; drop rows that read 0 = 0.
+  for (const Index row : work.rows_left) {
+    double entries = 0;
+    for (const Index pair : work.pairs) entries = std::max(entries, std::abs(d.T(row, pair)));
+    if (entries > kPivot) return Crash::Stuck;
+    if (std::abs(d.t[row]) > 1e-9 * size) return Crash::Contradiction;
+  }
+  work.redundant_rows = work.rows_left;
+  work.redundant = work.columns_left;
+  return Crash::Done;
+}
+
+/// The LCP of the pairs for the basis K that pivot_equations() chose (free variables and swapped
+/// pairs), from the original data: z_K = −M_KK⁻¹(M_KR z_R − s_K + q_K) put into the other rows.
+/// Extended precision where it is cheap, since circuits come with condition numbers of 1e13 and
+/// every later pivot inherits the error made here.
+template <class Scalar>
+void eliminate_equations(Work& work) {
+  using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+  const MixedLcp& lcp = work.lcp;
+  const auto m = static_cast<Index>(work.pairs.size());
+  const auto k = static_cast<Index>(work.members.size());
+  Matrix K(k, k), X(k, m + 1);
+  for (Index i = 0; i < k; ++i) {
+    const Index row = work.rows[i];
+    for (Index j = 0; j < k; ++j) K(i, j) = lcp.M(row, work.members[j]);
+    for (Index j = 0; j < m; ++j) {
+      const Index pair = work.pairs[j];
+      X(i, j) = work.active[pair] ? (pair == row ? -1.0 : 0.0) : lcp.M(row, pair);
+    }
+    X(i, m) = lcp.q[row];
+  }
+  const Eigen::PartialPivLU<Matrix> lu(K);
+  X = lu.solve(X).eval();
+  Matrix rest(1, k), row(1, m + 1);
+  for (Index i = 0; i < m; ++i) {
+    const Index pair = work.pairs[i];
+    if (work.active[pair]) {
+      const auto at = std::find(work.members.begin(), work.members.end(), pair);
+      row = -X.row(at - work.members.begin());
+    } else {
+      for (Index j = 0; j < k; ++j) rest(0, j) = lcp.M(pair, work.members[j]);
+      for (Index j = 0; j < m; ++j) {
+        row(0, j) = work.active[work.pairs[j]] ? 0.0 : lcp.M(pair, work.pairs[j]);
+      }
+      row(0, m) = lcp.q[pair];
+      row.noalias() -= rest * X;
+    }
+    for (Index j = 0; j < m; ++j) work.M(i, j) = static_cast<double>(row(0, j));
+    work.q[i] = static_cast<double>(row(0, m));
+  }
+  work.work += static_cast<double>(k) * k * (k + m) + static_cast<double>(m) * m * k;
+}
+
+/// Rows and columns of the basis: free variables that do something and the active pairs.
+void list_basis(Work& work) {
+  const auto listed = [](const std::vector<Index>& list, Index i) {
+    return std::find(list.begin(), list.end(), i) != list.end();
+  };
+  work.rows.clear();
+  work.members.clear();
+  for (Index i = 0; i < work.lcp.size(); ++i) {
+    const bool free = work.lcp.is_free[i] != 0;
+    if (free ? !listed(work.redundant_rows, i) : work.active[i] != 0) work.rows.push_back(i);
+    if (free ? !listed(work.redundant, i) : work.active[i] != 0) work.members.push_back(i);
+  }
+}
+
+void extract_pairs(Work& work) {
+  const auto m = static_cast<Index>(work.pairs.size());
+  work.M.resize(m, m);
+  work.q.resize(m);
+  work.swapped.resize(work.pairs.size());
+  for (Index i = 0; i < m; ++i) work.swapped[i] = work.active[work.pairs[i]];
+  list_basis(work);
+  if (work.members.empty()) {
+    for (Index i = 0; i < m; ++i) {
+      work.q[i] = work.lcp.q[work.pairs[i]];
+      for (Index j = 0; j < m; ++j) work.M(i, j) = work.lcp.M(work.pairs[i], work.pairs[j]);
+    }
+  } else if (work.members.size() <= 256) {
+    eliminate_equations<long double>(work);
+  } else {
+    eliminate_equations<double>(work);
+  }
+}
+
+/// Covering vector number `attempt`: ones first, then other positive directions. Fixed numbers,
+/// so that the same problem takes the same path.
+void choose_cover(Work& work, int attempt) {
+  const auto m = static_cast<Index>(work.q.size());
+  work.cover.resize(m);
+  for (Index i = 0; i < m; ++i) {
+    const double golden = std::fmod((i + 1) * 0.6180339887498949 * attempt, 1.0);
+    work.cover[i] = attempt == 0 ? 1.0 : 0.2 + 2 * golden;
+  }
+}
+
+void start_path(Work& work) {
+  const auto m = static_cast<Index>(work.q.size());
+  work.path.T.resize(m, m + 1);
+  work.path.T.leftCols(m) = work.M;
+  work.path.T.col(m) = work.cover;
+  work.path.t = work.q;
+  work.basic.resize(m);
+  work.nonbasic.resize(m + 1);
+  work.place.resize(2 * m + 1);
+  for (Index i = 0; i < m; ++i) {
+    work.basic[i] = i;
+    work.nonbasic[i] = m + i;
+    work.place[i] = i;
+    work.place[m + i] = -1 - i;
+  }
+  work.nonbasic[m] = 2 * m;
+  work.place[2 * m] = -1 - m;
+}
+
+void exchange(Work& work, Index r, Index c) {
+  work.path.exchange(r, c);
+  std::swap(work.basic[r], work.nonbasic[c]);
+  work.place[work.basic[r]] = r;
+  work.place[work.nonbasic[c]] = -1 - c;
+  ++work.pivots;
+  work.work += static_cast<double>(work.path.T.size());
+}
+
+/// Entry k of row r of the inverse basis: what a perturbation εᵏ of q_k adds to that row.
+double perturbation(const Work& work, Index r, Index k) {
+  const Index where = work.place[k];
+  return where >= 0 ? (where == r ? 1.0 : 0.0) : -work.path.T(r, -1 - where);
+}
+
+/// Of the rows in `ties` the lexicographically smallest (row r of B⁻¹)/speed_r.
+Index break_tie(Work& work, Index c) {
+  const auto m = static_cast<Index>(work.q.size());
+  for (Index k = 0; k < m && work.ties.size() > 1; ++k) {
+    double least = std::numeric_limits<double>::infinity();
+    const auto ratio = [&](Index r) {
+      return perturbation(work, r, k) / std::abs(work.path.T(r, c));
+    };
+    for (const Index r : work.ties) least = std::min(least, ratio(r));
+    std::erase_if(work.ties,
+                  [&](Index r) { return ratio(r) > least + kTie * (1 + std::abs(least)); });
+  }
+  return work.ties.front();
+}
+
+/// The row that becomes negative first when column c grows; −1 on a ray.
+Index leaving_row(Work& work, Index c) {
+  const auto m = static_cast<Index>(work.q.size());
+  const RowMatrix& T = work.path.T;
+  const VecX& t = work.path.t;
+  double fastest = 0, size = 0;
+  for (Index i = 0; i < m; ++i) {
+    fastest = std::max(fastest, std::abs(T(i, c)));
+    size = std::max(size, std::abs(t[i]));
+  }
+  const double noise = std::max(kPivot * std::min(fastest, 1.0), 1e-15 * fastest);
+  double least = std::numeric_limits<double>::infinity();
+  for (Index i = 0; i < m; ++i) {
+    if (T(i, c) < -noise) least = std::min(least, std::max(t[i], 0.0) / -T(i, c));
+  }
+  if (std::isinf(least)) return -1;
+  work.ties.clear();
+  for (Index i = 0; i < m; ++i) {
+    if (T(i, c) >= -noise) continue;
+    if (std::max(t[i], 0.0) <= (least * -T(i, c)) + kTie * size) {
+      if (work.basic[i] == 2 * m) return i;  // z₀ may leave: done
+      work.ties.push_back(i);
+    }
+  }
+  return break_tie(work, c);
+}
+
+/// Recomputes the dictionary from M', q', d and the basis when the pivots have lost accuracy.
+void refresh_if_drifted(Work& work) {
+  const auto m = static_cast<Index>(work.q.size());
+  VecX& z = work.z;
+  z.setZero(m);
+  double z0 = 0, size = 1e-300;
+  work.residual = -work.q;  // w − M z − q − d z₀
+  for (Index r = 0; r < m; ++r) {
+    const Index variable = work.basic[r];
+    size = std::max(size, std::abs(work.path.t[r]));
+    if (variable < m)
+      work.residual[variable] += work.path.t[r];
+    else if (variable < 2 * m)
+      z[variable - m] = work.path.t[r];
+    else
+      z0 = work.path.t[r];
+  }
+  work.residual.noalias() -= work.M * z;
+  work.residual -= z0 * work.cover;
+  work.work += static_cast<double>(m) * m;
+  if (work.residual.cwiseAbs().maxCoeff() <= 1e-10 * size) return;
+  // B x_B = q with columns e_k, −M_k, −d;  T = −B⁻¹ N.
+  const auto fill = [&](Index variable, auto&& column) {
+    if (variable < m)
+      column = VecX::Unit(m, variable);
+    else if (variable < 2 * m)
+      column = -work.M.col(variable - m);
+    else
+      column = -work.cover;
+  };
+  MatX N(m, m + 1);
+  work.B.resize(m, m);
+  for (Index r = 0; r < m; ++r) fill(work.basic[r], work.B.col(r));
+  for (Index c = 0; c <= m; ++c) fill(work.nonbasic[c], N.col(c));
+  const Eigen::PartialPivLU<MatX> lu(work.B);
+  const MatX T = -lu.solve(N);
+  if (T.allFinite()) {
+    work.path.T = T;
+    work.path.t = lu.solve(work.q);
+  }
+  work.work += 2.0 * m * m * m;
+}
+
+enum class Path : std::uint8_t { Solved, Ray, Limit };
+
+Path follow_path(Work& work, int max_pivots, const MethodLimits& limits) {
+  const auto m = static_cast<Index>(work.q.size());
+  start_path(work);
+  const double size = m > 0 ? work.q.cwiseAbs().maxCoeff() : 0.0;
+  if (m == 0 || work.q.minCoeff() >= -1e-15 * size) return Path::Solved;
+  // z₀ enters: the row that needs the most of it leaves, lexicographically so.
+  double most = 0;
+  for (Index i = 0; i < m; ++i) most = std::max(most, -work.q[i] / work.cover[i]);
+  work.ties.clear();
+  for (Index i = 0; i < m; ++i) {
+    if (-work.q[i] / work.cover[i] >= most * (1 - kTie)) work.ties.push_back(i);
+  }
+  Index row = break_tie(work, m), column = m;
+  for (int step = 1; step <= max_pivots; ++step) {
+    const Index leaving = work.basic[row];
+    exchange(work, row, column);
+    if (leaving == 2 * m) return Path::Solved;
+    if (step % 16 == 0) {
+      refresh_if_drifted(work);
+      if (limits.exhausted(work.work)) return Path::Limit;
+    }
+    const Index entering = leaving < m ? leaving + m : leaving - m;
+    column = -1 - work.place[entering];
+    row = leaving_row(work, column);
+    if (row < 0) return Path::Ray;
+  }
+  return Path::Limit;
+}
+
+/// Solves for the basic z from the original data: M_AA z_A = −q_A, refined once.
+void polish(Work& work) {
+  const MixedLcp& lcp = work.lcp;
+  list_basis(work);
+  const std::vector<Index>&rows = work.rows, &members = work.members;
+  const auto n = static_cast<Index>(members.size());
+  work.z.setZero(lcp.size());
+  if (n == 0) return;
+  work.B.resize(n, n);
+  work.rhs.resize(n);
+  for (Index i = 0; i < n; ++i) {
+    work.rhs[i] = -lcp.q[rows[i]];
+    for (Index j = 0; j < n; ++j) work.B(i, j) = lcp.M(rows[i], members[j]);
+  }
+  const Eigen::PartialPivLU<MatX> lu(work.B);
+  work.solved = lu.solve(work.rhs);
+  const VecX correction = lu.solve(work.rhs - work.B * work.solved);
+  if (correction.allFinite()) work.solved += correction;
+  work.work += static_cast<double>(n) * n * n / 3;
+  for (Index j = 0; j < n; ++j) {
+    const double value = work.solved[j];
+    work.z[members[j]] = lcp.is_free[members[j]] ? value : std::max(value, 0.0);
+  }
+}
+
+}  // namespace
+
+MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
+                         const LemkeSettings& settings, const MethodLimits& limits,
+                         LemkeWorkspace& workspace, Solution& x) {
+  ORTHANT_ASSERT(p.is_local());
+  Work& work = workspace.impl();
+  MethodResult result;
+  work.work = 0;
+  work.pivots = 0;
+  work.lcp.build(p, scale);
+  const Index n = work.lcp.size();
+  work.active.assign(static_cast<std::size_t>(n), 0);
+  work.pairs.clear();
+  work.rows_left.clear();
+  work.columns_left.clear();
+  work.redundant.clear();
+  work.redundant_rows.clear();
+  for (Index i = 0; i < n; ++i) {
+    if (work.lcp.is_free[i])
+      work.rows_left.push_back(i), work.columns_left.push_back(i);
+    else
+      work.pairs.push_back(i);
+  }
+  const Crash crash = n > 0 ? pivot_equations(work) : Crash::Done;
+  result.residual = judge_quick(p, scale, x, work.judge).value;
+  if (crash != Crash::Done) {
+    result.outcome = crash == Crash::Contradiction ? Outcome::Infeasible : Outcome::Stalled;
+    result.iterations = work.pivots;
+    result.work = work.work;
+    return result;
+  }
+  extract_pairs(work);
+  const int own_limit = settings.max_pivots > 0 ? settings.max_pivots : 50 * n + 1000;
+  const int max_pivots = limits.iterations_or(own_limit);
+  work.lambda_start = x.lambda;
+  result.outcome = Outcome::RayTermination;
+  for (int attempt = 0; attempt < std::max(settings.covering_vectors, 1); ++attempt) {
+    choose_cover(work, attempt);
+    const Path path = follow_path(work, max_pivots, limits);
+    if (path == Path::Limit) {
+      result.outcome = limits.exhausted(work.work) ? Outcome::WorkLimit : Outcome::IterationLimit;
+      break;
+    }
+    if (path == Path::Ray) continue;
+    const auto m = static_cast<Index>(work.pairs.size());
+    for (Index i = 0; i < m; ++i) {
+      const bool z_basic = work.place[m + i] >= 0;
+      work.active[work.pairs[i]] = z_basic != static_cast<bool>(work.swapped[i]);
+    }
+    polish(work);
+    work.lcp.impulse_of(work.z, x.lambda);
+    const double residual = judge_quick(p, scale, x, work.judge).value;
+    if (!(residual < result.residual)) {
+      x.lambda = work.lambda_start;
+    } else {
+      result.residual = residual;
+      work.lambda_start = x.lambda;
+    }
+    if (residual <= limits.tolerance) {
+      result.outcome = Outcome::Converged;
+      break;
+    }
+    result.outcome = Outcome::Stalled;
+  }
+  result.iterations = work.pivots;
+  result.work = work.work;
+  limits.record(Method::Lemke, result.iterations, result.residual);
+  return result;
+}
+
+}  // namespace orthant
