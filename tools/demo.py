@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests/data"
 STACK = DATA / "fclib/BoxesStack1-i100000-32.hdf5.dat"
 TOLERANCE = 1e-8
+REPEATS = 5  # the answer is the same each time; the shortest time is told
 # Method, name on the plot, colour: first-order ones light, those that factorise strong.
 METHODS = [
     ("gauss_seidel", "Gauss–Seidel", "#c98a2b"),
@@ -75,12 +76,12 @@ def convergence(command, out):
     lines = []
     for method, label, colour in METHODS:
         trace = out / f"trace_{method}.csv"
-        objects, complaint = solve(command, out, f"stack_{method}", [STACK], "--method", method,
-                                   "--trace", trace, "--time-limit", "20")
-        if not objects:
-            print(f"  {label}: {complaint}")
+        runs = [solve(command, out, f"stack_{method}", [STACK], "--method", method, "--trace", trace,
+                      "--time-limit", "20") for _ in range(REPEATS)]
+        if not runs[0][0]:
+            print(f"  {label}: {runs[0][1]}")
             continue
-        result = objects[0]
+        result = min((objects[0] for objects, _ in runs), key=lambda item: item["seconds"])
         print(f"  {label:18} {result['outcome']:16} {result['iterations']:6} iterations "
               f"{1e3 * result['seconds']:9.2f} ms   residual {result['residual']:.1e}")
         lines.append((label, colour, *read_trace(trace), result))
