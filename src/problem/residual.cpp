@@ -191,6 +191,23 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
   }
 }
 
+/// Diagonal entry c of velocity block i of H; 1 where H is an operator.
+double weight_of(const VelocityMatrix& H, Index i, Index c) {
+  switch (H.kind()) {
+    case VelocityMatrix::Kind::BlockDiagonal:
+      return H.block(i)[c * H.block_size(i) + c];
+    case VelocityMatrix::Kind::Sparse:
+      return H.sparse_matrix().coeff(H.block_begin(i) + c, H.block_begin(i) + c);
+    case VelocityMatrix::Kind::Operator:
+      break;
+  }
+  return 1;
+}
+
+/// |Cv + e| row by row over |e| + Σ_b |C_b|(|v_b| + |v_free,b|), a sum over bodies with the norms
+/// weighted by the diagonal of H, which makes them free of units. Body by body and not entry by
+/// entry: a row across the motion (a slider's guide, a hinge's plane) sees only rounding of a
+/// speed.
 void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      Residual& out) {
   for (Index i = 0; i < p.C.row_block_count(); ++i) {
@@ -200,12 +217,17 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
       const double* row = a;
       double error = p.e[p.C.row_begin(i) + r], size = std::abs(error);
       for (const auto& entry : p.C.entries(i)) {
+        double across = 0, motion = 0, free = 0;
         for (Index c = 0; c < entry.width; ++c) {
-          const double coefficient = row[r * entry.width + c];
-          error += coefficient * x.v[entry.column + c];
-          size += std::abs(coefficient) *
-                  (std::abs(x.v[entry.column + c]) + std::abs(scale.v_free[entry.column + c]));
+          const double coefficient = row[r * entry.width + c],
+                       weight = weight_of(p.H, entry.block, c);
+          const double v = x.v[entry.column + c], f = scale.v_free[entry.column + c];
+          error += coefficient * v;
+          across += coefficient * coefficient / weight;
+          motion += weight * v * v;
+          free += weight * f * f;
         }
+        size += std::sqrt(across) * (std::sqrt(motion) + std::sqrt(free));
         row += static_cast<std::ptrdiff_t>(d) * entry.width;
       }
       const double rho = ratio(std::abs(error), size);
