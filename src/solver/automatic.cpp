@@ -15,6 +15,8 @@ bool yes(const ProblemTraits&) { return true; }
 bool huge(const ProblemTraits& t) { return t.rows > 60000; }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
 bool no_equations(const ProblemTraits& t) { return t.equations == 0; }
+/// Joints alone: one sparse factorisation, linear in the links of a chain, redundant rows allowed.
+bool only_equations(const ProblemTraits& t) { return t.pairs == 0; }
 /// Lemke's dense tableau takes about n pivots of n² each; a friction contact has three pairs.
 bool small_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 250; }
 bool tiny_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 30; }
@@ -23,6 +25,7 @@ bool big_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 2000;
 bool few_pairs(const ProblemTraits& t) { return t.pairs <= 12; }
 
 constexpr std::array kSeparable = {
+    ChainLink{Method::InteriorPoint, Effort::Full, only_equations},
     ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::Lemke, Effort::Full, small_tableau},
