@@ -67,7 +67,7 @@ MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale&
   NonsmoothNewtonSettings settings;
   if (effort == Effort::Quick) {
     settings.max_iterations = 200;
-    settings.stiff_restarts = false;
+    settings.restarts = false;
   }
   return solve_nonsmooth_newton(p, scale, settings, limits, work.nonsmooth_newton, x);
 }

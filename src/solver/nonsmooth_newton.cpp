@@ -38,6 +38,15 @@ constexpr double kDrift = 1e-3;      // relative move of the centre that still c
 constexpr double kHonest = 1e-3;     // scaled velocity error above which no force excuses it
 constexpr int kPatience = 120;       // outer steps without a better residual; one at rest counts 10
 
+/// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
+/// all: runs after the first, from zero or from the best answer so far.
+struct Restart {
+  double rho;
+  bool from_zero;
+};
+constexpr Restart kRestarts[] = {{30, true},  {30, false}, {100, false}, {10, false},
+                                 {100, true}, {10, true},  {1, true},    {30, false}};
+
 /// The last sizes of the residual; the line search asks for less than the largest.
 class History {
  public:
@@ -405,13 +414,15 @@ MethodResult Run::run() {
   w_.candidate.lambda = best_.lambda;  // a start that is the answer leaves with its bits
   judge_candidate();
   if (!stop()) proximal(settings_.rho);
-  if (settings_.stiff_restarts) {
-    for (const double rho : {10.0, 30.0, 100.0}) {
-      if (stop()) break;
+  for (const Restart& restart : kRestarts) {
+    if (!settings_.restarts || stop()) break;
+    if (restart.from_zero) {
+      w_.back.setZero();
+    } else {
       w_.scaled.scale_impulse(best_.lambda, w_.back);
-      move_to(w_.back);
-      proximal(rho);
     }
+    move_to(w_.back);
+    proximal(restart.rho);
   }
   result_.outcome = result_.residual <= limits_.tolerance   ? Outcome::Converged
                     : limits_.exhausted(result_.work)       ? Outcome::WorkLimit

@@ -11,7 +11,7 @@
 namespace orthant {
 
 struct NonsmoothNewtonSettings {
-  int max_iterations = 1500;      ///< Newton steps (factorisations) in all
+  int max_iterations = 8000;      ///< Newton steps (factorisations) in all
   double alpha_start = 0.1;       ///< proximal weight; the scaled matrix has a unit diagonal
   double alpha_min = 1e-9;        ///< it is not taken below
   double alpha_max = 10;          ///< nor above: the problem is not monotone, steps would wander
@@ -20,7 +20,7 @@ struct NonsmoothNewtonSettings {
   int watchdog_steps = 8;         ///< full steps tried where the line search fails
   int sweeps = 60;                ///< Gauss–Seidel sweeps where those fail too
   double rho = 1;                 ///< step of the projection in scaled variables, first run
-  bool stiff_restarts = true;     ///< runs again with ρ = 10, 30, 100 when it stalls
+  bool restarts = true;           ///< runs again with ρ = 10, 30, 100 when it stalls
 };
 
 class NonsmoothNewtonWorkspace {
