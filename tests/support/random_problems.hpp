@@ -201,8 +201,10 @@ inline KnownProblem random_contacts(SplitMix& rng, const ContactProblemSpec& spe
   return out;
 }
 
-/// Local problem with the given laws and W = A Aᵀ (+ a skew part), A of `rank` columns.
-inline KnownProblem random_local(SplitMix& rng, std::vector<Law> laws, int rank, double skew = 0) {
+/// Local problem with the given laws and W = A Aᵀ (+ a skew part), A of `rank` columns whose sizes
+/// are spread so that W has about the given condition.
+inline KnownProblem random_local(SplitMix& rng, std::vector<Law> laws, int rank, double skew = 0,
+                                 double condition = 1) {
   KnownProblem out;
   CanonicalProblem& p = out.problem;
   p.laws = std::move(laws);
@@ -211,6 +213,8 @@ inline KnownProblem random_local(SplitMix& rng, std::vector<Law> laws, int rank,
   MatX A(n, rank), S(n, n);
   for (Index i = 0; i < A.size(); ++i) A.data()[i] = rng.normal();
   for (Index i = 0; i < S.size(); ++i) S.data()[i] = rng.normal();
+  for (int j = 0; condition > 1 && j < rank; ++j)
+    A.col(j) *= std::pow(condition, -0.5 * j / std::max(rank - 1, 1));
   const MatX W = A * A.transpose() / rank + skew * (S - S.transpose());
   for (Index i = 0; i < p.block_count(); ++i) {
     p.F.begin_row(p.laws[static_cast<std::size_t>(i)].dim);
