@@ -198,5 +198,121 @@ TEST(InteriorPoint, SameArgumentsSameBits) {
   EXPECT_EQ(first.lambda, second.lambda);
 }
 
+/// A pile on one axis: body j carries all above it. One velocity a body, contact j below body j.
+CanonicalProblem stack(const std::vector<double>& mass, double impulse_per_mass) {
+  CanonicalProblem p;
+  const Index n = static_cast<Index>(mass.size());
+  p.k.resize(n);
+  for (Index i = 0; i < n; ++i) {
+    p.H.add_block(1)[0] = mass[static_cast<std::size_t>(i)];
+    p.k[i] = -impulse_per_mass * mass[static_cast<std::size_t>(i)];
+    p.laws.push_back(Law::orthant());
+    p.D.begin_row(1);
+    p.D.add(i, i, 1)[0] = 1;
+    if (i > 0) p.D.add(i - 1, i - 1, 1)[0] = -1;
+  }
+  p.b = VecX::Zero(n);
+  return p;
+}
+
+TEST(InteriorPoint, HeavyOnLightStackStaysAtRest) {
+  // The j-th of 20 bodies from below weighs 10^j: eliminating velocities first would lose a digit a
+  // body. λ_j is the weight above.
+  std::vector<double> mass;
+  for (int j = 1; j <= 20; ++j) mass.push_back(std::pow(10.0, j));
+  const double impulse = 9.81 * 0.05;
+  const CanonicalProblem p = stack(mass, impulse);
+  const Answer a = run(p, 1e-10);
+  EXPECT_LE(a.residual.value, 1e-10);
+  EXPECT_LE(a.x.v.cwiseAbs().maxCoeff(), 1e-8);
+  double above = 0;
+  for (int j = 19; j >= 0; --j) {
+    above += impulse * mass[static_cast<std::size_t>(j)];
+    EXPECT_NEAR(a.x.lambda[j] / above, 1, 1e-8) << j;
+  }
+}
+
+TEST(InteriorPoint, TallAndHeavyStacksTakeFewIterations) {
+  for (const double mass : {1e-6, 100.0, 1e6, 1e12}) {
+    for (const std::size_t height : {5, 30, 100}) {
+      const Answer a = run(stack(std::vector<double>(height, mass), 0.49));
+      EXPECT_LE(a.residual.value, 1e-8);
+      EXPECT_LE(a.result.iterations, height <= 30 ? 12 : 20) << mass << ' ' << height;
+    }
+  }
+}
+
+TEST(InteriorPoint, VelocitiesAndReducedFormGiveTheSameMotion) {
+  SplitMix rng(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const KnownProblem known = testing::random_contacts(
+        rng, {.bodies = 5, .contacts = 9, .exact = false});  // convex: v is unique
+    const Answer full = run(known.problem), local = run(reduce(known.problem));
+    ASSERT_LE(full.residual.value, 1e-8);
+    ASSERT_LE(local.residual.value, 1e-7);
+    Solution expanded;
+    expand(known.problem, local.x, expanded);
+    EXPECT_LE((full.x.v - expanded.v).norm(), 1e-6 * (1 + expanded.v.norm()));
+    EXPECT_LE((full.x.v - known.answer.v).norm(), 1e-6 * (1 + known.answer.v.norm()));
+  }
+}
+
+TEST(InteriorPoint, RandomContactsWithMassRatios) {
+  SplitMix rng(17);
+  for (const double ratio : {1.0, 1e4, 1e8, 1e12}) {
+    int solved = 0, close = 0;
+    for (int trial = 0; trial < 40; ++trial) {
+      const KnownProblem known = testing::random_contacts(
+          rng, {.bodies = 6, .contacts = 12, .mass_ratio = ratio, .exact = trial % 2 == 0});
+      const Answer a = run(known.problem);
+      solved += a.residual.value <= 1e-8;
+      close += a.residual.value <= 1e-6;
+      EXPECT_FALSE(a.result.outcome == Outcome::Converged && a.residual.value > 1e-8);
+    }
+    // Light contacts among heavy ones are left to the polish that follows.
+    EXPECT_GE(solved, ratio <= 1e4 ? 36 : 16) << ratio;
+    EXPECT_GE(close, ratio <= 1e8 ? 38 : 28) << ratio;
+  }
+}
+
+/// Two bodies with one velocity each, held together by `rows`, each v_0 − v_1 + e = 0.
+CanonicalProblem pair_held(const std::vector<double>& e) {
+  CanonicalProblem p;
+  for (int i = 0; i < 2; ++i) p.H.add_block(1)[0] = 1 + i;
+  p.k = Vec2(1, 4);
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    p.C.begin_row(1);
+    p.C.add(0, 0, 1)[0] = 1;
+    p.C.add(1, 1, 1)[0] = -1;
+  }
+  p.e = Eigen::Map<const VecX>(e.data(), static_cast<Index>(e.size()));
+  p.b.resize(0);
+  return p;
+}
+
+TEST(InteriorPoint, WithoutContactsOneLinearSolveIsTheAnswer) {
+  const Answer a = run(pair_held({0.0}), 1e-10);
+  EXPECT_EQ(a.result.outcome, Outcome::Converged);
+  EXPECT_LE(a.result.iterations, 2);
+  EXPECT_NEAR(a.x.v[0], 5.0 / 3, 1e-10);
+  EXPECT_NEAR(a.x.v[1], 5.0 / 3, 1e-10);
+}
+
+TEST(InteriorPoint, RedundantJointsAreHarmlessAndContradictoryOnesInfeasible) {
+  const Answer twice = run(pair_held({0.5, 0.5, 0.5}), 1e-10);
+  EXPECT_EQ(twice.result.outcome, Outcome::Converged);
+  EXPECT_NEAR(twice.x.v[1] - twice.x.v[0], 0.5, 1e-9);
+  const Answer never = run(pair_held({0.5, -0.5}), 1e-10);
+  EXPECT_EQ(never.result.outcome, Outcome::Infeasible);
+}
+
+TEST(InteriorPoint, AnEmptyProblemIsSolved) {
+  CanonicalProblem p;
+  p.k.resize(0);
+  p.e.resize(0);
+  p.b.resize(0);
+  EXPECT_EQ(run(p).result.outcome, Outcome::Converged);
+}
+
 }  // namespace
 }  // namespace orthant

@@ -123,6 +123,17 @@ void ConeSet::subtract_velocity(double* w) const {
   }
 }
 
+void ConeSet::snap(double* lambda) const {
+  // Where x and y vanish together both are of size sqrt(κ), and the bound is as good as the path.
+  const double degenerate = 30 * std::sqrt(std::max(gap(), 0.0));
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    if (points_[i].x[0] >= std::max(points_[i].slack_y, degenerate)) continue;
+    lambda[k.row] = -k.a / k.c;
+    for (int j = 1; j < k.dim; ++j) lambda[k.tail + j - 1] = 0;
+  }
+}
+
 bool ConeSet::compute_scaling() {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const int n = cones_[i].dim;

@@ -47,6 +47,9 @@ class ConeSet {
   /// w −= Aᵀ y − shift(y) e_n.
   void subtract_velocity(double* w) const;
 
+  /// Puts λ on the bound of every cone whose y outweighs its x, and of those where both vanish.
+  void snap(double* lambda) const;
+
   /// Nesterov–Todd point of (x, y). False when a cone has left its interior.
   bool compute_scaling();
   /// B VᵀV A of cone i, row-major dim x dim over (row, tail…); B = Aᵀ − shift'(y).

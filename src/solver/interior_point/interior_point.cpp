@@ -22,7 +22,7 @@ using interior_point::KktSystem;
 struct InteriorPointWorkspace::Impl {
   ConeSet cones;
   KktSystem system;
-  VecX u, du, r, rhs;
+  VecX u, du, r, rhs, snapped;
   Solution trial;
   JudgeWorkspace judge;
 };
@@ -35,8 +35,11 @@ InteriorPointWorkspace& InteriorPointWorkspace::operator=(InteriorPointWorkspace
 
 namespace {
 
-/// Below this κ (scaled, data of size 1) products of neighbours are rounding noise.
-constexpr double kSmallestGap = 1e-18;
+/// From this κ on (scaled, data of size 1) the point with the idle cones at their bounds is judged
+/// too.
+constexpr double kSnapGap = 1e-4;
+/// Below this κ products of neighbours are rounding noise.
+constexpr double kSmallestGap = 1e-30;
 /// A run that has not lowered κ + |r| by this factor within so many steps is stuck.
 constexpr double kProgress = 0.7;
 constexpr int kPatience = 12;
@@ -68,6 +71,7 @@ class Iteration {
   void start(double impulse);
   Outcome follow_path();
   void measure();
+  void consider(const VecX& u, double merit);
   double direction(double target, double second_order, double rest);
   double choose_step();
 
@@ -92,19 +96,31 @@ void Iteration::start(double impulse) {
   best_merit_ = std::numeric_limits<double>::infinity();
 }
 
-/// Residual of the point, κ, and the judge's word on it; keeps it when it is the best so far. Light
-/// contacts among heavy ones read wrong until κ is far below their own products, so a point nearer
-/// to the end of the path wins unless the judge finds it twice as bad.
+/// Residual of the point, κ, and the judge's word on it.
 void Iteration::measure() {
   KktSystem& system = w_.system;
   system.residual(w_.u, w_.r);
   w_.cones.subtract_velocity(w_.r.data() + at_);
   gap_ = w_.cones.gap();
   error_ = w_.r.size() > 0 ? w_.r.cwiseAbs().maxCoeff() : 0.0;
-  system.unscale(w_.u, w_.trial);
-  const double residual = judge_quick(problem_, scale_, w_.trial, w_.judge).value;
-  limits_.record(Method::InteriorPoint, result_.iterations, residual);
   const double merit = gap_ + error_;
+  consider(w_.u, merit);
+  // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
+  // it reads as an error of its own size until it is gone.
+  if (gap_ < kSnapGap && result_.residual > limits_.tolerance) {
+    w_.snapped = w_.u;
+    w_.cones.snap(w_.snapped.data() + at_);
+    consider(w_.snapped, merit);
+  }
+  limits_.record(Method::InteriorPoint, result_.iterations, result_.residual);
+}
+
+/// Keeps the point when it is the best so far. Light contacts among heavy ones read wrong until κ
+/// is far below their own products, so a point nearer to the end of the path wins unless the judge
+/// finds it twice as bad.
+void Iteration::consider(const VecX& u, double merit) {
+  w_.system.unscale(u, w_.trial);
+  const double residual = judge_quick(problem_, scale_, w_.trial, w_.judge).value;
   if (residual < result_.residual || (merit < best_merit_ && residual < 2 * result_.residual)) {
     result_.residual = residual;
     best_merit_ = merit;
@@ -134,6 +150,7 @@ double Iteration::choose_step() {
   if (!w_.system.factorize(w_.cones)) return -1;
   result_.work += w_.system.factor_work();
   const double affine = std::min(1.0, direction(0, 0, 1));
+  if (w_.cones.size() == 0) return affine;  // linear: the first direction is the answer
   const double ratio = std::max(0.0, w_.cones.gap_after(affine)) / gap_;
   const double sigma = std::min(1.0, ratio * ratio * ratio);
   double alpha = length(direction(sigma * gap_, 1, 1));
@@ -172,6 +189,21 @@ Outcome Iteration::follow_path() {
   }
 }
 
+/// Do the bilateral rows contradict each other? Solves them alone, which is linear.
+bool bilateral_rows_contradict(const CanonicalProblem& problem) {
+  CanonicalProblem alone;
+  alone.H = problem.H;
+  alone.k = problem.k;
+  alone.C = problem.C;
+  alone.e = problem.e;
+  InteriorPointWorkspace work;
+  work.impl().system.build(alone, work.impl().cones);
+  Solution x = zero_solution(alone);
+  const MethodLimits limits{.tolerance = 1e-9};
+  return Iteration(alone, scale_of(alone), {.restarts = 0}, limits, work.impl(), x).run().residual >
+         1e-6;
+}
+
 }  // namespace
 
 MethodResult solve_interior_point(const CanonicalProblem& problem, const ProblemScale& scale,
@@ -179,7 +211,12 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
                                   InteriorPointWorkspace& work, Solution& x) {
   InteriorPointWorkspace::Impl& w = work.impl();
   w.system.build(problem, w.cones);
-  return Iteration(problem, scale, settings, limits, w, x).run();
+  MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
+  if (result.outcome == Outcome::Stalled && problem.bilateral_count() > 0 &&
+      bilateral_rows_contradict(problem)) {
+    result.outcome = Outcome::Infeasible;
+  }
+  return result;
 }
 
 }  // namespace orthant

@@ -13,6 +13,8 @@ namespace {
 
 /// Weight of the proximal term of rows without a cone, after scaling.
 constexpr double kProximal = 1e-13;
+/// A solve whose defect is larger than this part of its right-hand side needs pivoting.
+constexpr double kLostDigits = 1e-5;
 
 /// The power of two nearest to a: scaling by it is exact.
 double power_of_two(double a) {
@@ -55,6 +57,24 @@ void each_value(const VelocityMatrix& H, Visit&& visit) {
   }
 }
 
+bool is_symmetric(const BlockRows& F) {
+  for (Index i = 0; i < F.row_block_count(); ++i) {
+    const double* a = F.values(i);
+    const Index d = F.dim(i);
+    for (const auto& entry : F.entries(i)) {
+      const double* mirror = F.find(entry.block, i);
+      for (Index r = 0; r < d; ++r) {
+        for (Index c = 0; c < entry.width; ++c) {
+          const double other = mirror ? mirror[c * d + r] : 0.0;
+          if (a[r * entry.width + c] != other) return false;
+        }
+      }
+      a += static_cast<std::ptrdiff_t>(d) * entry.width;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
@@ -83,8 +103,8 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
     if (!cone && !(i >= at && (off_[i - at] || is_tangent_[i - at])))
       proximal_.push_back(slot(i, i));
   }
-  lu_.analyze(K_);
-  factor_work_ = 0;
+  symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
+  factor_.analyze(K_, velocities_, symmetric_);
 }
 
 void KktSystem::choose_scales(const CanonicalProblem& p) {
@@ -304,27 +324,36 @@ bool KktSystem::factorize(const ConeSet& cones) {
     for (int j = 0; j < n; ++j) values[*to++] += block[j];
   }
   for (const Index i : proximal_) values[i] += kProximal;
-  const bool done = lu_.refactorize(K_);
-  if (factor_work_ == 0) factor_work_ = lu_.flops();
-  return done;
+  return factor_.factorize(K_);
 }
 
 double KktSystem::solve_work() const {
-  return static_cast<double>(lu_.nonzeros()) + 2 * static_cast<double>(K0_.nonZeros());
+  return factor_.nonzeros() + 2 * static_cast<double>(K0_.nonZeros());
 }
 
 void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
-  lu_.solve(rhs, du);
-  double last = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < refinements; ++i) {
-    defect_ = rhs;
-    defect_.noalias() -= K_ * du;
-    const double size = defect_.cwiseAbs().maxCoeff();
-    if (!(size < last / 2) || size <= 1e-15 * rhs.cwiseAbs().maxCoeff()) return;
-    last = size;
-    lu_.solve(defect_, correction_);
-    du += correction_;
-  }
+  const double size = rhs.size() > 0 ? rhs.cwiseAbs().maxCoeff() : 0.0;
+  const auto refine = [&] {
+    factor_.solve(rhs, du);
+    double last = std::numeric_limits<double>::infinity();
+    for (int i = 0; i <= refinements; ++i) {
+      defect_ = rhs;
+      defect_.noalias() -= K_ * du;
+      const double error = defect_.size() > 0 ? defect_.cwiseAbs().maxCoeff() : 0.0;
+      // Not better than before: the last correction was noise.
+      if (!(error < last)) {
+        if (i > 0) du -= correction_;
+        break;
+      }
+      last = error;
+      if (i == refinements || error <= 1e-15 * size) break;
+      factor_.solve(defect_, correction_);
+      du += correction_;
+    }
+    return last;
+  };
+  const double error = refine();
+  if (!(error <= kLostDigits * size) && factor_.pivot_instead(K_)) refine();
 }
 
 void KktSystem::unscale(const VecX& u, Solution& x) const {

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "orthant/math/factorisation.hpp"
 #include "orthant/problem/problem.hpp"
 #include "solver/interior_point/cone_set.hpp"
+#include "solver/interior_point/kkt_factor.hpp"
 
 namespace orthant::interior_point {
 
@@ -34,7 +34,7 @@ class KktSystem {
   /// K du = rhs with iterative refinement.
   void solve(const VecX& rhs, int refinements, VecX& du);
   /// Multiply-adds of one factorisation and of one solve, roughly.
-  double factor_work() const { return factor_work_; }
+  double factor_work() const { return factor_.flops(); }
   double solve_work() const;
   /// λ inside all cones: `impulse` behind the axis of a cone, the middle of a box where it is
   /// narrow.
@@ -62,14 +62,13 @@ class KktSystem {
   std::vector<char> off_;  // rows of λ switched off: Zero laws, tangents without friction
   std::vector<char> is_tangent_;
   std::vector<double> low_, high_;  // bounds of λ entry by entry, scaled; of a cone's axis: 0
-  bool exact_ = false;
-  double factor_work_ = 0;
+  bool exact_ = false, symmetric_ = true;
   std::vector<Triplet> triplets_, sorted_;
   std::vector<Index> count_;
   SparseMatrix K0_, K_;
   std::vector<Index> slots_;     // where cone i's block goes in K
   std::vector<Index> proximal_;  // diagonal of rows without a cone in K
-  SparseLu lu_;
+  KktFactor factor_;
   VecX defect_, correction_;
 };
 
