@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <span>
 
 #include "orthant/base/atomic_file.hpp"
@@ -32,7 +34,15 @@ std::size_t look_up(const char* what, std::string_view name,
   throw Error(what, message);
 }
 
-bool is_hdf5(const std::string& content) { return content.starts_with("\x89HDF\r\n\x1a\n"); }
+/// Looks at the first bytes only: an HDF5 file may be large. A pipe cannot be read twice and is
+/// taken for text.
+bool is_hdf5(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  char head[8] = {};
+  std::ifstream(path, std::ios::binary).read(head, sizeof head);
+  return std::string_view(head, sizeof head) == "\x89HDF\r\n\x1a\n";
+}
 
 /// Offsets of `contacts` blocks of `dim` rows, then `extra` of one row.
 std::vector<Index> offsets_of(Index contacts, int dim, Index extra) {
@@ -124,8 +134,8 @@ Index ProblemFile::unknown_count() const {
 }
 
 ProblemFile read_problem(const std::string& path, std::optional<ProblemKind> kind) {
-  const std::string content = read_file(path);
-  if (!is_hdf5(content)) {
+  if (!is_hdf5(path)) {
+    const std::string content = read_file(path);
     if (content.find('\0') != std::string::npos) {
       throw Error(path, "is neither text nor HDF5 (has zero bytes, does not begin with \\x89HDF)");
     }
