@@ -92,7 +92,6 @@ class FrictionSample : public ::testing::TestWithParam<Row> {};
 TEST_P(FrictionSample, HasTheSizesItsProviderStates) {
   const Row& row = GetParam();
   const std::string path = sample(std::string("fclib/") + row.file);
-  if (path.empty()) GTEST_SKIP() << row.file << " is not here";
   const ProblemFile file = read_problem(path);
   EXPECT_EQ(file.kind, row.kind);
   EXPECT_EQ(file.dim, row.dim);
@@ -112,7 +111,16 @@ TEST_P(FrictionSample, HasTheSizesItsProviderStates) {
   EXPECT_NO_THROW(validate(p));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FrictionSample, ::testing::ValuesIn(kFriction),
+/// The rows whose file is here.
+std::vector<Row> present_rows() {
+  std::vector<Row> rows;
+  for (const Row& row : kFriction) {
+    if (!sample(std::string("fclib/") + row.file).empty()) rows.push_back(row);
+  }
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FrictionSample, ::testing::ValuesIn(present_rows()),
                          [](const ::testing::TestParamInfo<Row>& row) {
                            std::string name = row.param.file;
                            std::replace_if(
