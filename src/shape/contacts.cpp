@@ -145,8 +145,10 @@ int placed(const Query& q, ContactPoint* out) {
   StorageA sa;
   StorageB sb;
   Polytope A, B;
-  internal::place(q.a, matrix_of(q.X_WA.p), Vec3::Zero(), sa.vertex, sa.normal, sa.face_point, A);
-  if (q.b.kind == ShapeKind::HalfSpace) {
+  const bool plane_below = q.b.kind == ShapeKind::HalfSpace;
+  internal::place(q.a, matrix_of(q.X_WA.p), Vec3::Zero(), sa.vertex,
+                  plane_below ? nullptr : sa.normal, sa.face_point, A);
+  if (plane_below) {
     const PlaneT<double> plane = core_face(q.b, 0);
     return internal::plane_contacts(A, rotate(q.X_WB.p, plane.normal), q.x, q.margin, q.exact_only,
                                     out);

@@ -21,6 +21,7 @@ void place(const ShapeView<double>& s, const Mat3& R, const Vec3& x, Vec3* verte
     vertex[i] = x + R * v;
   }
   out.radius = std::sqrt(square);
+  if (normal == nullptr) return;
   if (s.kind == ShapeKind::Box) {  // normals are the axes themselves
     for (Index f = 0; f < out.face_count; ++f) {
       const int axis = f >> 1;

@@ -31,7 +31,7 @@ struct HullStorage {
   Vec3 vertex[kMaxHullVertices], normal[kMaxHullFaces], face_point[kMaxHullFaces];
 };
 
-/// Places the core of `s` at rotation R, origin x.
+/// Places the core of `s` at rotation R, origin x. With normal == nullptr only the vertices.
 void place(const ShapeView<double>& s, const Mat3& R, const Vec3& x, Vec3* vertex, Vec3* normal,
            Vec3* face_point, Polytope& out);
 

@@ -15,18 +15,68 @@ namespace {
 constexpr double kTie = 1e-12;            // of the scale: axes closer than this are equal
 constexpr double kParallelSine2 = 1e-20;  // edges below this squared sine have no cross product
 
-void try_faces(const Polytope& P, const Polytope& Q, Axis::Kind kind, double tie, Axis& best) {
-  const bool on_a = kind == Axis::kFaceA;
+/// A ball inside a polytope. With it most facets are seen to be worse than the best one so far:
+/// along d, pointing away from a point p of P, Q begins no later than d.(centre - p) - radius.
+struct InnerBall {
+  Vec3 centre = Vec3::Zero();
+  double radius = 0;
+};
+
+InnerBall inner_ball(const Polytope& P) {
+  InnerBall ball;
+  for (Index i = 0; i < P.vertex_count; ++i) ball.centre += P.vertex[i];
+  ball.centre /= P.vertex_count;
   for (Index f = 0; f < P.face_count; ++f) {
-    Index vertex;
-    const double s = lowest(Q, P.normal[f], vertex) - P.normal[f].dot(P.face_point[f]);
-    if (best.a >= 0 && s <= best.separation + tie) continue;
-    best.kind = kind;
-    best.separation = s;
-    best.normal = on_a ? Vec3(-P.normal[f]) : P.normal[f];
-    best.a = on_a ? f : vertex;
-    best.b = on_a ? vertex : f;
+    const double depth = P.normal[f].dot(P.face_point[f] - ball.centre);
+    if (f == 0 || depth < ball.radius) ball.radius = depth;
   }
+  return ball;
+}
+
+void try_face(const Polytope& P, const Polytope& Q, Index f, bool on_a, double tie, Axis& best) {
+  Index vertex;
+  const double s = lowest(Q, P.normal[f], vertex) - P.normal[f].dot(P.face_point[f]);
+  if (best.a >= 0 && s <= best.separation + tie) return;
+  best.kind = on_a ? Axis::kFaceA : Axis::kFaceB;
+  best.separation = s;
+  best.normal = on_a ? Vec3(-P.normal[f]) : P.normal[f];
+  best.a = on_a ? f : vertex;
+  best.b = on_a ? vertex : f;
+}
+
+void try_faces(const Polytope& P, const Polytope& Q, const InnerBall& ball, bool on_a, double tie,
+               Axis& best) {
+  Index first = -1;  // the face that looks most towards Q: a good bound to begin with
+  double first_bound = 0;
+  for (Index f = 0; f < P.face_count; ++f) {
+    const double bound = P.normal[f].dot(ball.centre - P.face_point[f]);
+    if (first >= 0 && bound <= first_bound) continue;
+    first = f;
+    first_bound = bound;
+  }
+  if (first >= 0) try_face(P, Q, first, on_a, tie, best);
+  for (Index f = 0; f < P.face_count; ++f) {
+    const double bound = P.normal[f].dot(ball.centre - P.face_point[f]) - ball.radius;
+    if (f != first && bound > best.separation) try_face(P, Q, f, on_a, tie, best);
+  }
+}
+
+/// Edges of P that can carry a better axis than `separation`; returns their number.
+int promising_edges(const Polytope& P, const InnerBall& other, double separation, Index* out) {
+  int count = 0;
+  for (Index i = 0; i < P.edge_count; ++i) {
+    const HullEdge& e = P.topology->edges[i];
+    if (e.f0 >= 0) {
+      const Vec3 &n0 = P.normal[e.f0], &n1 = P.normal[e.f1];
+      const Vec3 w = other.centre - P.vertex[e.v0];
+      const double most = std::max(n0.dot(w), n1.dot(w));
+      // On the arc from n0 to n1 d.w is at most `most`, raised by the arc's bulge where positive.
+      const double bulge = std::sqrt(std::max(0.5 * (1 + n0.dot(n1)), 1e-12));
+      if ((most > 0 ? most / bulge : most) - other.radius < separation) continue;
+    }
+    out[count++] = i;
+  }
+  return count;
 }
 
 /// Do the Gauss arcs of edge a of A and of edge b of -B cross? `e`, `g` the edge vectors.
@@ -45,12 +95,18 @@ bool arcs_cross(const Polytope& A, const HullEdge& a, const Vec3& e, const Polyt
   return a.f0 < 0 || b.f0 < 0 || m0 * n1 < 0;
 }
 
-void try_edges(const Polytope& A, const Polytope& B, double tie, Axis& best) {
-  for (Index i = 0; i < A.edge_count; ++i) {
+void try_edges(const Polytope& A, const InnerBall& ball_a, const Polytope& B,
+               const InnerBall& ball_b, double tie, Axis& best) {
+  Index edges_a[kMaxHullEdges], edges_b[kMaxHullEdges];
+  const int count_a = promising_edges(A, ball_b, best.separation, edges_a);
+  const int count_b = promising_edges(B, ball_a, best.separation, edges_b);
+  for (int ia = 0; ia < count_a; ++ia) {
+    const Index i = edges_a[ia];
     const HullEdge& a = A.topology->edges[i];
     const Vec3 p = A.vertex[a.v0], e = A.vertex[a.v1] - p;
     const double e2 = e.squaredNorm();
-    for (Index j = 0; j < B.edge_count; ++j) {
+    for (int ib = 0; ib < count_b; ++ib) {
+      const Index j = edges_b[ib];
       const HullEdge& b = B.topology->edges[j];
       const Vec3 q = B.vertex[b.v0], g = B.vertex[b.v1] - q;
       if (!arcs_cross(A, a, e, B, b, g)) continue;
@@ -78,9 +134,10 @@ void try_edges(const Polytope& A, const Polytope& B, double tie, Axis& best) {
 
 Axis best_axis(const Polytope& A, const Polytope& B, double scale) {
   Axis best;
-  try_faces(A, B, Axis::kFaceA, kTie * scale, best);
-  try_faces(B, A, Axis::kFaceB, kTie * scale, best);
-  try_edges(A, B, kTie * scale, best);
+  const InnerBall ball_a = inner_ball(A), ball_b = inner_ball(B);
+  try_faces(A, B, ball_b, true, kTie * scale, best);
+  try_faces(B, A, ball_a, false, kTie * scale, best);
+  if (A.edge_count > 0 && B.edge_count > 0) try_edges(A, ball_a, B, ball_b, kTie * scale, best);
   return best;
 }
 

@@ -71,10 +71,11 @@ Real inner_depth(const std::vector<Point>& w, int dim) {
       const Real h = dot(m, minus(p, on));
       lo = std::min(lo, h);
       hi = std::max(hi, h);
+      if (lo < -1e-15L && hi > 1e-15L) return;  // not a supporting plane
     }
     const Real offset = dot(m, on);  // plane m.x = offset
-    if (hi < 1e-15L) depth = std::min(depth, offset);
-    if (lo > -1e-15L) depth = std::min(depth, -offset);
+    if (hi <= 1e-15L) depth = std::min(depth, offset);
+    if (lo >= -1e-15L) depth = std::min(depth, -offset);
   };
   for (int i = 0; i < n; ++i)
     for (int j = i + 1; j < n; ++j) {

@@ -47,6 +47,7 @@ struct HullTopology {
 /// More vertices are refused when a hull is built: queries keep a hull's points on the stack.
 inline constexpr int kMaxHullVertices = 255;
 inline constexpr int kMaxHullFaces = 2 * kMaxHullVertices - 4;
+inline constexpr int kMaxHullEdges = 3 * kMaxHullVertices - 6;
 
 /// A shape to a kernel: what it is, its numbers in T, its constant topology (never null). dim is 2
 /// for the planar section z = 0, 3 in space.
