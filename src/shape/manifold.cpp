@@ -5,6 +5,7 @@
 // inside the incident one, and crossings of their edges: found as such (not by successive
 // clipping), so every corner knows its two features, which name it and let it be differentiated.
 #include <cmath>
+#include <limits>
 
 #include "shape/polytope.hpp"
 #include "shape/spread.hpp"
@@ -13,6 +14,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kInside = 1e-12;  // of the scale: how far outside a face still counts as over it
+constexpr double kRim = 1e-8;      // the same where the nearest point is lost at the rim otherwise
 constexpr double kSame = 1e-6;     // of the scale: contact points closer than this are one
 constexpr double kCertified = 1e-12;  // of the scale: point gap minus axis separation that is exact
 constexpr double kTilt = 0.05;  // sine up to which faces beside an edge contact get points too
@@ -90,18 +92,17 @@ struct FacePair {
   const Polytope& Q;
   bool swapped;
   Index face;
-  double scale;
 };
 
-/// Candidates of a face contact with gap < margin. Returns their number, coordinates on the plane.
-int clip_faces(const FacePair& pair, double margin, ClipPoint* out) {
+/// Candidates of a face contact with gap < margin, at most `slack` outside the faces. Returns their
+/// number, coordinates on the plane.
+int clip_faces(const FacePair& pair, double margin, double slack, ClipPoint* out) {
   const Polytope &P = pair.P, &Q = pair.Q;
   const Vec3 n = P.normal[pair.face], origin = P.face_point[pair.face];
   Index deepest;
   lowest(Q, n, deepest);
   const Patch ref = face_patch(P, pair.face);
   const Patch inc = incident_patch(Q, n, deepest);
-  const double slack = kInside * pair.scale;
   Vec3 t1, t2;
   if (P.dim == 2) {
     t1 = planar_tangent(n);
@@ -168,15 +169,19 @@ int clip_faces(const FacePair& pair, double margin, ClipPoint* out) {
     const Index i1 = i + 1 < inc.count ? i + 1 : 0;
     const double eu = q[i1].u - q[i].u, ev = q[i1].v - q[i].v;
     const double e2 = eu * eu + ev * ev;
+    const double rise = height[i1] - height[i];
+    if (e2 <= 1e-6 * rise * rise) continue;  // seen end on: its ends count
     for (Index j = 0; j < ref.count; ++j) {
       const Index j1 = j + 1 < ref.count ? j + 1 : 0;
       const double gu = r[j1].u - r[j].u, gv = r[j1].v - r[j].v;
-      const double c = eu * gv - ev * gu;
-      if (c * c <= 1e-16 * e2 * (gu * gu + gv * gv)) continue;  // parallel: their ends count
+      const double c = eu * gv - ev * gu, g2 = gu * gu + gv * gv;
+      if (c * c <= 1e-14 * e2 * g2) continue;  // parallel: their ends count
       const double du = r[j].u - q[i].u, dv = r[j].v - q[i].v;
       const double s = (du * gv - dv * gu) / c, t = (du * ev - dv * eu) / c;
-      if (s < 0 || s > 1 || t < 0 || t > 1) continue;
-      const double gap = height[i] + s * (height[i1] - height[i]);
+      // A segment through a corner must not slip between its two sides.
+      const double slack_g = slack / std::sqrt(g2);
+      if (s < -kInside || s > 1 + kInside || t < -slack_g || t > 1 + slack_g) continue;
+      const double gap = height[i] + s * rise;
       if (gap < margin && count < kMaxClip)
         out[count++] = clip_point(
             q[i].u + s * eu, q[i].v + s * ev, gap,
@@ -234,10 +239,9 @@ int add_points(const Polytope& A, const Polytope& B, double margin, double scale
   const double flush = 1 - 0.5 * kTilt * kTilt;
   if (dot_a >= flush || dot_b >= flush) {
     const bool on_a = dot_a >= dot_b - 1e-9;
-    const FacePair pair =
-        on_a ? FacePair{A, B, true, face_a, scale} : FacePair{B, A, false, face_b, scale};
+    const FacePair pair = on_a ? FacePair{A, B, true, face_a} : FacePair{B, A, false, face_b};
     ClipPoint clip[kMaxClip + 1];
-    const int count = clip_faces(pair, margin, clip + 1);
+    const int count = clip_faces(pair, margin, kInside * scale, clip + 1);
     // The nearest point joins in the coordinates of the reference plane.
     const Vec3 n = pair.P.normal[pair.face];
     Vec3 t1, t2;
@@ -266,6 +270,13 @@ int add_points(const Polytope& A, const Polytope& B, double margin, double scale
   return 1;
 }
 
+/// How far p on the line of an edge is past its ends, relative to its length; negative within.
+double past_ends(const Primitive& e, const Vec3& p) {
+  const Vec3 d = e.p1 - e.p0;
+  const double t = (p - e.p0).dot(d) / d.squaredNorm();
+  return std::max(-t, t - 1);
+}
+
 /// Nearest features of separated cores by GJK, with the axis as first direction; -1 when GJK finds
 /// them touching (within rounding of it, the axis is as good).
 int separated_contacts(const Polytope& A, const Polytope& B, const Vec3& n, double margin,
@@ -285,39 +296,44 @@ int axis_contacts(const Polytope& A, const Polytope& B, const Axis& axis, double
     ContactFeature f = feature(FeatureKind::EdgeEdge, false, axis.a, axis.b);
     f.sign = static_cast<std::int8_t>(axis.sign);
     evaluate_core(f, A, B, out[0]);
-    // Exact when the two lines meet within both edges (always so in overlap).
+    // Exact when the two lines meet within both edges, which in overlap they do. Only edges so
+    // nearly parallel that rounding moves the crossing fail there; the best face is then as good.
     const Primitive a = edge_of(A, f.first), b = edge_of(B, f.second);
-    const auto within = [&](const Primitive& e, const Vec3& p) {
-      const Vec3 d = e.p1 - e.p0;
-      const double t = (p - e.p0).dot(d), d2 = d.squaredNorm();
-      return t >= -kInside * d2 && t <= (1 + kInside) * d2;
-    };
-    if (axis.separation > 0 && !(within(a, out[0].point_a) && within(b, out[0].point_b))) {
+    const double past = std::max(past_ends(a, out[0].point_a), past_ends(b, out[0].point_b));
+    if (axis.separation > 0 && past > kInside) {
       const int n = separated_contacts(A, B, axis.normal, margin, exact_only, scale, out);
       if (n >= 0) return n;
       evaluate_core(f, A, B, out[0]);
     }
+    if (past > 1e-7)
+      return axis_contacts(A, B, best_face_axis(A, B, scale), margin, exact_only, scale, out);
     return exact_only ? 1 : add_points(A, B, margin, scale, out);
   }
 
   const bool on_a = axis.kind == Axis::kFaceA;
-  const FacePair pair =
-      on_a ? FacePair{A, B, true, axis.a, scale} : FacePair{B, A, false, axis.b, scale};
+  const FacePair pair = on_a ? FacePair{A, B, true, axis.a} : FacePair{B, A, false, axis.b};
   ClipPoint clip[kMaxClip];
-  const int count = clip_faces(pair, margin, clip);
-  double deepest = margin;
-  for (int i = 0; i < count; ++i) deepest = std::min(deepest, clip[i].gap);
-  const bool exact = count > 0 && deepest <= axis.separation + kCertified * scale;
-  if (!exact) {
-    if (axis.separation > 0) {
+  int count = clip_faces(pair, margin, kInside * scale, clip);
+  const auto deepest = [&] {
+    double gap = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < count; ++i) gap = std::min(gap, clip[i].gap);
+    return gap;
+  };
+  if (!(deepest() <= axis.separation + kCertified * scale)) {
+    // At 0 too: collinear segments in the plane have no axis along themselves.
+    if (axis.separation > -kCertified * scale) {
       const int n = separated_contacts(A, B, axis.normal, margin, exact_only, scale, out);
       if (n >= 0) return n;
     }
-    // The deepest vertex is past the rim of the face by rounding: that is the point.
-    Index vertex;
-    lowest(pair.Q, pair.P.normal[pair.face], vertex);
-    evaluate_core(feature(FeatureKind::VertexFace, pair.swapped, vertex, pair.face), A, B, out[0]);
-    return 1;
+    // Touching at the rim of the face, which rounding has moved: look a little wider.
+    count = clip_faces(pair, margin, kRim * scale, clip);
+    if (!(deepest() <= axis.separation + kRim * scale)) {
+      Index vertex;
+      lowest(pair.Q, pair.P.normal[pair.face], vertex);
+      evaluate_core(feature(FeatureKind::VertexFace, pair.swapped, vertex, pair.face), A, B,
+                    out[0]);
+      return 1;
+    }
   }
   int chosen[4];
   const int most = exact_only ? 1 : (A.dim == 2 ? 2 : 4);

@@ -89,6 +89,7 @@ struct Axis {
 
 /// Any pair in which at least one has faces. `scale` is a length: ties are broken at 1e-12 of it.
 Axis best_axis(const Polytope& A, const Polytope& B, double scale);
+Axis best_face_axis(const Polytope& A, const Polytope& B, double scale);
 
 /// Two boxes in space: columns of R their axes, half their half extents, at the distance x = B - A.
 /// Returns false as soon as an axis separates by more than margin.

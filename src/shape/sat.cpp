@@ -2,7 +2,8 @@
 // shape/sat.cpp: two polytopes => the axis n with the largest separation among the facet normals of
 // the Minkowski difference (faces of A, faces of B, crossings of an edge of A with an edge of B).
 // Edge pairs that make no facet are skipped by the Gauss map: only crossing arcs count. Of equal
-// axes faces win (a manifold is worth more than a crossing), A's before B's.
+// axes faces win (a manifold is worth more than a crossing), A's before B's; among edge pairs the
+// best wins without bias, since only of the best do the lines meet within the edges.
 #include <array>
 #include <cmath>
 
@@ -119,11 +120,11 @@ void try_edges(const Polytope& A, const InnerBall& ball_a, const Polytope& B,
       const int sign = side < 0 ? -1 : 1;
       n *= sign;
       double s = n.dot(p - q);
-      if (s <= best.separation + tie) continue;
+      if (s <= best.separation + (best.kind == Axis::kEdges ? 0 : tie)) continue;
       // The cross product of nearly parallel edges is too rough to trust the two edges alone.
       if (m2 <= 1e-12 * e2 * g.squaredNorm()) {
         s = separation(A, B, n);
-        if (s <= best.separation + tie) continue;
+        if (s <= best.separation + (best.kind == Axis::kEdges ? 0 : tie)) continue;
       }
       best = {Axis::kEdges, s, n, i, j, sign};
     }
@@ -131,6 +132,13 @@ void try_edges(const Polytope& A, const InnerBall& ball_a, const Polytope& B,
 }
 
 }  // namespace
+
+Axis best_face_axis(const Polytope& A, const Polytope& B, double scale) {
+  Axis best;
+  try_faces(A, B, inner_ball(B), true, kTie * scale, best);
+  try_faces(B, A, inner_ball(A), false, kTie * scale, best);
+  return best;
+}
 
 Axis best_axis(const Polytope& A, const Polytope& B, double scale) {
   Axis best;
@@ -199,7 +207,7 @@ bool best_axis_boxes(const Mat3& R_A, const double* half_a, const Mat3& R_B, con
                            half_b[j2] * S(i, j1);
       const double s = (std::abs(t[i2] * C(i1, j) - t[i1] * C(i2, j)) - reach) / std::sqrt(l2);
       if (s > margin) return false;
-      if (s <= best.separation + tie) continue;
+      if (s <= best.separation + (best.kind == Axis::kEdges ? 0 : tie)) continue;
       best.kind = Axis::kEdges;
       best.separation = s;
       edge_i = i;

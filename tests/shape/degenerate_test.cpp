@@ -96,6 +96,19 @@ TEST(Degenerate, AxesAlignedBoxesAtAllOffsetsOfAGrid) {
       }
 }
 
+TEST(Degenerate, CollinearStadiums) {
+  const Shape bar = Shape::stadium(0.25, 1);
+  const Quat q = planar_pose(0.0, 0.0, 0.7).p;
+  const Vec3 along = rotate(q, Vec3(1, 0, 0));
+  for (double x : {3.0, 2.5, 2.25, 2.0, 1.0, 0.0}) {
+    const ContactPoint c = distance(bar, {Vec3(along * x), q}, bar, {Vec3::Zero(), q});
+    EXPECT_NEAR(c.gap, std::max(x - 2, 0.0) - 0.5, 1e-14) << x;
+    if (x > 2) {
+      EXPECT_NEAR(c.normal.dot(along), 1, 1e-14);
+    }
+  }
+}
+
 TEST(Degenerate, ExtremeAspect) {
   const Shape plate = Shape::box(1, 1, 1e-6), needle = Shape::box(1, 1e-6, 1e-6);
   EXPECT_NEAR(distance(plate, at(0, 0, 3e-6), plate, at(0, 0, 0)).gap, 1e-6, 1e-15);
@@ -118,43 +131,22 @@ TEST(Degenerate, FarFromTheOriginKeepsItsDigits) {
   EXPECT_NEAR(distance(box, {far, q}, box, Pose{}).gap / far.norm(), 1, 1e-5);
 }
 
-/// Poses snapped to multiples of right angles and half sizes, then shaken by 1e-16 ... 1e-3: every
-/// near-degenerate relation of faces, edges and corners turns up.
 TEST(Degenerate, FuzzNearDegeneratePairs) {
   Random random(9);
   constexpr ShapeKind kinds[] = {ShapeKind::Sphere, ShapeKind::Capsule, ShapeKind::Box,
                                  ShapeKind::Hull, ShapeKind::HalfSpace};
-  const double sizes[] = {0.25, 0.5, 1};
-  const auto shape = [&](ShapeKind kind, int dim) {
-    const double x = sizes[random.integer(3)], y = sizes[random.integer(3)],
-                 z = sizes[random.integer(3)];
-    if (kind == ShapeKind::Box) return dim == 2 ? Shape::rectangle(x, y) : Shape::box(x, y, z);
-    if (kind == ShapeKind::Capsule) return dim == 2 ? Shape::stadium(x, y) : Shape::capsule(x, y);
-    return test::random_shape(random, kind, dim);
-  };
   std::vector<Shape> pool[2][5];
   for (int dim : {2, 3})
     for (int k = 0; k < 5; ++k)
-      for (int i = 0; i < 30; ++i) pool[dim - 2][k].push_back(shape(kinds[k], dim));
-  const auto pose = [&](int dim) {
-    const double shake = random.integer(4) == 0 ? 0 : std::pow(10.0, random.uniform(-16, -3));
-    Vec3 x, angle;
-    for (int k = 0; k < 3; ++k) {
-      x[k] = 0.25 * (random.integer(9) - 4) + shake * random.uniform(-1, 1);
-      angle[k] =
-          M_PI / 4 * random.integer(8) * (random.integer(3) == 0) + shake * random.uniform(-1, 1);
-    }
-    if (dim == 2) return planar_pose(x[0], x[1], angle[2]);
-    return Pose{x, multiply(exp_rotation(Vec3(angle[0], 0, 0)),
-                            multiply(exp_rotation(Vec3(0, angle[1], 0)),
-                                     exp_rotation(Vec3(0, 0, angle[2]))))};
-  };
+      for (int i = 0; i < 30; ++i)
+        pool[dim - 2][k].push_back(test::grid_shape(random, kinds[k], dim));
   int touching = 0;
   for (int i = 0; i < 100000; ++i) {
     const int dim = 2 + (i & 1);
     const Shape& a = pool[dim - 2][random.integer(5)][random.integer(30)];
     const Shape& b = pool[dim - 2][random.integer(4)][random.integer(30)];
-    const Pose X = pose(dim), Y = pose(dim);
+    const Pose X = test::near_degenerate_pose(random, dim);
+    const Pose Y = test::near_degenerate_pose(random, dim);
     expect_sound(a, X, b, Y, 0.1);
     ContactPoint out[kMaxContacts];
     touching += contacts(a, X, b, Y, 0.1, out) > 0;
@@ -168,6 +160,8 @@ TEST(Degenerate, FuzzNearDegeneratePairs) {
       ASSERT_NEAR(c.gap, dual, 1e-11 + 2e-15 / std::max(std::abs(core), 1e-15))
           << "case " << i << " " << test::kind_name(a.kind()) << " " << test::kind_name(b.kind())
           << " feature " << static_cast<int>(c.feature.kind);
+      ASSERT_TRUE(test::contains(a, X, c.point_a, 1e-6)) << "case " << i;
+      ASSERT_TRUE(test::contains(b, Y, c.point_b, 1e-6)) << "case " << i;
     }
     if (HasFailure())
       FAIL() << "case " << i << " " << test::kind_name(a.kind()) << " "

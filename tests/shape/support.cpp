@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace orthant::test {
 namespace {
@@ -17,17 +18,21 @@ Point cross(const Point& a, const Point& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
+/// Rows of R(q) in long double.
+std::array<Point, 3> rotation_rows(const Quat& q) {
+  const Real w = q.w, x = q.x, y = q.y, z = q.z;
+  return {{{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)},
+           {2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)},
+           {2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}}};
+}
+
 std::vector<Point> world_vertices(const Shape& s, const Pose& X) {
   std::vector<Point> points;
-  const Real w = X.p.w, x = X.p.x, y = X.p.y, z = X.p.z;
+  const std::array<Point, 3> R = rotation_rows(X.p);
   for (Index i = 0; i < s.topology().vertex_count; ++i) {
     const Vec3 v = core_vertex(s.view(), i);
     const Point p{v[0], v[1], v[2]};
-    // R(q) p in long double
-    const Point r0{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)};
-    const Point r1{2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)};
-    const Point r2{2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
-    points.push_back({X.x[0] + dot(r0, p), X.x[1] + dot(r1, p), X.x[2] + dot(r2, p)});
+    points.push_back({X.x[0] + dot(R[0], p), X.x[1] + dot(R[1], p), X.x[2] + dot(R[2], p)});
   }
   return points;
 }
@@ -127,14 +132,45 @@ Shape random_shape(Random& random, ShapeKind kind, int dim) {
   return dim == 2 ? Shape::half_plane() : Shape::half_space();
 }
 
+Pose near_degenerate_pose(Random& random, int dim) {
+  const double shake = random.integer(4) == 0 ? 0 : std::pow(10.0, random.uniform(-16, -3));
+  Vec3 x, angle;
+  for (int k = 0; k < 3; ++k) {
+    x[k] = 0.25 * (random.integer(9) - 4) + shake * random.uniform(-1, 1);
+    angle[k] = std::numbers::pi / 4 * random.integer(8) * (random.integer(3) == 0) +
+               shake * random.uniform(-1, 1);
+  }
+  if (dim == 2) return planar_pose(x[0], x[1], angle[2]);
+  return {x, multiply(
+                 exp_rotation(Vec3(angle[0], 0, 0)),
+                 multiply(exp_rotation(Vec3(0, angle[1], 0)), exp_rotation(Vec3(0, 0, angle[2]))))};
+}
+
+Shape grid_shape(Random& random, ShapeKind kind, int dim) {
+  constexpr double kSizes[] = {0.25, 0.5, 1};
+  const double x = kSizes[random.integer(3)], y = kSizes[random.integer(3)],
+               z = kSizes[random.integer(3)];
+  if (kind == ShapeKind::Box) return dim == 2 ? Shape::rectangle(x, y) : Shape::box(x, y, z);
+  if (kind == ShapeKind::Capsule) return dim == 2 ? Shape::stadium(x, y) : Shape::capsule(x, y);
+  return random_shape(random, kind, dim);
+}
+
 double reference_distance(const Shape& a, const Pose& X_WA, const Shape& b, const Pose& X_WB) {
+  if (b.kind() == ShapeKind::HalfSpace) {
+    const std::array<Point, 3> R = rotation_rows(X_WB.p);
+    const int up = b.dim() - 1;
+    const Point n{R[0][up], R[1][up], R[2][up]}, x{X_WB.x[0], X_WB.x[1], X_WB.x[2]};
+    Real lo = std::numeric_limits<Real>::infinity();
+    for (const Point& p : world_vertices(a, X_WA)) lo = std::min(lo, dot(n, minus(p, x)));
+    return static_cast<double>(lo - core_radius(a.view()));
+  }
   std::vector<Point> w;
   for (const Point& p : world_vertices(a, X_WA))
     for (const Point& q : world_vertices(b, X_WB)) w.push_back(minus(p, q));
   const Real radii = core_radius(a.view()) + core_radius(b.view());
   const Real depth = inner_depth(w, a.dim());
   // A flat difference (segments, points) has no inside: every depth found is then <= 0 or none.
-  if (depth >= 0 && depth < std::numeric_limits<Real>::infinity())
+  if (depth > 0 && depth < std::numeric_limits<Real>::infinity())
     return static_cast<double>(-depth - radii);
   const int n = static_cast<int>(w.size());
   Real best = std::numeric_limits<Real>::infinity();

@@ -43,10 +43,17 @@ class Random {
 /// A pose of a planar (dim 2) or spatial shape, position within `reach`.
 Pose random_pose(Random& random, int dim, double reach);
 
+/// A pose on a grid of quarter sizes and eighth turns, shaken by 0 or 1e-16 ... 1e-3: every nearly
+/// degenerate relation of faces, edges and corners turns up.
+Pose near_degenerate_pose(Random& random, int dim);
+
+/// A shape with sizes on the same grid (hulls as random_shape).
+Shape grid_shape(Random& random, ShapeKind kind, int dim);
+
 /// A shape of the kind, size about 1, with 5 to 9 vertices for hulls.
 Shape random_shape(Random& random, ShapeKind kind, int dim);
 
-/// Signed distance of two bounded shapes, by enumeration.
+/// Signed distance by enumeration; b may be a half-space.
 double reference_distance(const Shape& a, const Pose& X_WA, const Shape& b, const Pose& X_WB);
 
 /// max over unit n of [min_A n.a - max_B n.b] restricted to one n: the lower bound of the distance.

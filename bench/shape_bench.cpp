@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/shape.cpp: pairs a second of contacts(), pair by pair, on a fixed set of 1024 pairs that
-// are touching or nearly so (what a broad phase hands over), and of the derivative of one contact.
+// bench/shape_bench.cpp: pairs a second of contacts(), pair by pair, on a fixed set of 1024 pairs
+// that are touching or nearly so (what a broad phase hands over), and of the derivative of one
+// contact.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
