@@ -61,6 +61,7 @@ void solve_into(SolvedFile& solved, const FileSettings& settings) {
     }
   }
   SolveSettings solve_settings = settings.solve;
+  solve_settings.siconos_too = true;  // the table shows it beside our own residual
   if (settings.keep_trace) solve_settings.trace = &solved.trace;
   solved.solution = zero_solution(solved.problem);
   SolveWorkspace workspace;

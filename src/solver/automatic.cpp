@@ -21,7 +21,8 @@ bool only_equations(const ProblemTraits& t) { return t.pairs == 0; }
 bool small_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 250; }
 bool tiny_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 30; }
 bool big_tableau(const ProblemTraits& t) { return t.equations + t.pairs <= 2000; }
-/// 4096 bases; the last word on tiny problems.
+/// 4096 bases; the last word on tiny problems, before methods that run off to infinity where there
+/// is no answer and are small there in relative terms.
 bool few_pairs(const ProblemTraits& t) { return t.pairs <= 12; }
 
 constexpr std::array kSeparable = {
@@ -29,10 +30,10 @@ constexpr std::array kSeparable = {
     ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::Lemke, Effort::Full, small_tableau},
+    ChainLink{Method::Enumeration, Effort::Full, few_pairs},
     ChainLink{Method::MinMapNewton, Effort::Full, yes},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::FischerNewton, Effort::Full, yes},
-    ChainLink{Method::Enumeration, Effort::Full, few_pairs},
     ChainLink{Method::Lemke, Effort::Full, big_tableau},
     ChainLink{Method::GaussSeidel, Effort::Full, no_equations},
 };

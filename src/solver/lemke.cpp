@@ -70,6 +70,7 @@ struct LemkeWorkspace::Impl {
   std::vector<Index> ties;
   VecX z, residual, lambda_start;
   MatX B;
+  Eigen::PartialPivLU<MatX> lu;
   VecX rhs, solved;
   JudgeWorkspace judge;
   double work = 0;
@@ -413,10 +414,11 @@ void polish(Work& work) {
     work.rhs[i] = -lcp.q[rows[i]];
     for (Index j = 0; j < n; ++j) work.B(i, j) = lcp.M(rows[i], members[j]);
   }
-  const Eigen::PartialPivLU<MatX> lu(work.B);
-  work.solved = lu.solve(work.rhs);
-  const VecX correction = lu.solve(work.rhs - work.B * work.solved);
-  if (correction.allFinite()) work.solved += correction;
+  work.lu.compute(work.B);
+  work.solved = work.lu.solve(work.rhs);
+  work.rhs.noalias() -= work.B * work.solved;
+  work.residual = work.lu.solve(work.rhs);
+  if (work.residual.allFinite()) work.solved += work.residual;
   work.work += static_cast<double>(n) * n * n / 3;
   for (Index j = 0; j < n; ++j) {
     const double value = work.solved[j];

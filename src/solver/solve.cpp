@@ -148,6 +148,7 @@ struct IslandRun {
   SolveWorkspace::Impl& work;
   Solution& x;
   SolveReport& report;
+  bool siconos_too;
   double residual = std::numeric_limits<double>::infinity();  // of x
   Method method = Method::Automatic;
   Outcome outcome = Outcome::NotFinite;
@@ -207,7 +208,7 @@ void keep(const Solution& from, Solution& to) {
   to.lambda = from.lambda;
 }
 
-/// The judge is content; Siconos' measure, which one compares with others, may not be where |N| is
+/// The judge is content; Siconos' error, which one compares with others, may not be where |N| is
 /// far from one. Then the method goes on a little, as long as that helps.
 void tighten(const MethodEntry& entry, Effort effort, IslandRun& run) {
   const double tolerance = run.limits.tolerance;
@@ -251,7 +252,7 @@ void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
   } else {
     keep(run.work.best, run.x);
   }
-  if (outcome == Outcome::Converged) tighten(entry, effort, run);
+  if (outcome == Outcome::Converged && run.siconos_too) tighten(entry, effort, run);
 }
 
 void solve_island(IslandRun& run, Method wanted, double work_limit) {
@@ -332,7 +333,7 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
     }
   };
   if (work.split.count == 1 && work.split.lone_bodies.empty()) {
-    IslandRun run{p, work.scale, 0, limits, work, x, report};
+    IslandRun run{p, work.scale, 0, limits, work, x, report, settings.siconos_too};
     solve_island(run, settings.method, limits.work_limit);
     finish(run);
   } else {
@@ -340,7 +341,8 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
       extract_island(p, work.split, i, work.island);
       gather_scale(p, work.split, i, work.scale, work.island_scale);
       gather_solution(p, work.split, i, x, work.island_x);
-      IslandRun run{work.island, work.island_scale, i, limits, work, work.island_x, report};
+      IslandRun run{work.island, work.island_scale, i,      limits,
+                    work,        work.island_x,     report, settings.siconos_too};
       solve_island(run, settings.method, limits.work_limit);
       scatter_solution(p, work.split, i, work.island_x, x);
       finish(run);

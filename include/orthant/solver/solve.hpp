@@ -60,6 +60,9 @@ struct SolveSettings {
   double work_limit = 0;       ///< counted work in multiply-adds; 0: none
   double time_limit = 0;       ///< wall clock [s], 0: none. Makes the result depend on the machine
   bool use_warm_start = true;  ///< start from the incoming solution where its sizes agree
+  /// Go on until Siconos' error is within the tolerance as well, where the method can. That error
+  /// has units (docs/notation.md, Residual), so the iterations then depend on them too.
+  bool siconos_too = false;
   SolveTrace* trace = nullptr;
 };
 
