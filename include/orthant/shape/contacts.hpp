@@ -13,13 +13,14 @@ namespace orthant {
 /// Most points contacts() writes.
 inline constexpr int kMaxContacts = 4;
 
-/// The contact points of a pair with gap < margin; returns how many (0: apart). out[0] is the nearest
-/// point, its gap the signed distance. Faces give up to 4 well-spread points in space and 2 in the
-/// plane, parallel edges and capsules 2 (3 when they cross at a small angle), everything else 1. Each
-/// feature gives the same numbers in evaluate_contact(), to rounding. Two half-spaces never touch.
-/// Coincident centres of spheres take the normal +z (planar: +y); a centre on a capsule's axis a
-/// fixed normal across the axis. Points at clipped corners of tilted faces slide along their edge:
-/// the derivative of their gap is that of evaluate_contact(), not n.(dp_A - dp_B) alone.
+/// The contact points of a pair with gap < margin; returns how many (0: apart). out[0] is the
+/// nearest point, its gap the signed distance. Faces give up to 4 well-spread points in space and 2
+/// in the plane, parallel edges and capsules 2 (3 when they cross at a small angle), everything
+/// else 1. Each feature gives the same numbers in evaluate_contact(), to rounding. Two half-spaces
+/// never touch. Coincident centres of spheres take the normal +z (planar: +y); a centre on a
+/// capsule's axis a fixed normal across the axis. Points at clipped corners of tilted faces slide
+/// along their edge: the derivative of their gap is that of evaluate_contact(), not n.(dp_A - dp_B)
+/// alone.
 int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
              const Pose& X_WB, double margin, ContactPoint* out);
 
