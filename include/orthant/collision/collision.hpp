@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// collision/collision.hpp: (model, parameters, q, where each body may go) => ContactSet.
+// A contact is listed when its gap is below a share of the smaller body, or when the motion of the
+// step may close it: fast bodies get their rows before they touch, and do not tunnel; bodies that
+// fly past each other get none.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orthant/collision/broad_phase.hpp"
+#include "orthant/collision/contact_set.hpp"
+#include "orthant/model/model.hpp"
+
+namespace orthant {
+
+struct CollisionSettings {
+  double margin = 0.1;  ///< of half the width of the smaller shape [-]
+};
+
+/// Where a body may go within a step: its centre by either shift (with the velocity before and with
+/// that after all forces but contact), any point of it by `turn` more.
+struct BodyMotion {
+  Vec3 shift[2] = {Vec3::Zero(), Vec3::Zero()};  ///< [m]
+  double turn = 0;                               ///< [m]
+};
+
+/// Scratch; losing it loses nothing.
+class CollisionWorkspace {
+ public:
+  struct Placed {  // a shape in the world
+    Pose X_WS;
+    double width = 0;   // half the smallest width [m]; infinite for a half-space
+    BodyMotion motion;  // of its body
+  };
+  std::vector<Index> order;    // bounded shapes by (uid, ordinal), then half-spaces
+  Index bounded = 0;           // how many of them are not half-spaces
+  std::vector<Placed> placed;  // by place in `order`
+  std::vector<Bounds> boxes;   // swept and grown
+  std::vector<unsigned char> moves;
+  BroadPhase broad_phase;
+  std::vector<IndexPair> pairs, half_space_pairs, bounded_pairs;  // places in `order`
+  std::vector<std::vector<Contact>> found;                        // by chunk
+};
+
+/// All contacts of the configuration q that may close, sorted by key; the same bits for any number
+/// of threads. `motion`: by body, or empty: nothing moves.
+void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                   std::span<const BodyMotion> motion, const CollisionSettings& settings,
+                   CollisionWorkspace& workspace, ContactSet& contacts);
+
+/// Signed distance of two shapes of the model in the configuration q.
+ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,
+                            ShapeId a, ShapeId b);
+
+/// The deepest overlap of a set [m], >= 0.
+double deepest_penetration(const ContactSet& contacts);
+
+/// The length that tolerances of a shape are relative to: half its smallest width [m].
+double shape_size(const Model& model, const Parameters& parameters, ShapeId shape);
+
+/// Farthest point of a body from its centre that turning it moves [m]: 0 for a centred sphere.
+double turning_radius(const Model& model, const Parameters& parameters, BodyId body);
+
+}  // namespace orthant

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// collision/collision.cpp: (model, parameters, q, motion) => ContactSet.
+//   listed when  Φ + min(0, n·(s_A − s_B)) − turn_A − turn_B <= margin · min(width_A, width_B)
+// s the shift of a body: convex bodies that only shift keep at least Φ + n·(s_A − s_B), so nothing
+// that could touch is lost. Shapes are walked in the order of their identity (uid, ordinal), pairs
+// come sorted from the broad phase and chunks are merged in order: the contacts are sorted with
+// hardly a comparison made.
+#include "orthant/collision/collision.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "orthant/base/parallel.hpp"
+#include "orthant/shape/contacts.hpp"
+
+namespace orthant {
+namespace {
+
+constexpr std::size_t kShapeGrain = 256;
+constexpr std::size_t kPairGrain = 64;
+constexpr int kMaxAdvances = 32;  // of the flight of a fast pair
+
+using Placed = CollisionWorkspace::Placed;
+
+bool is_half_space(const ShapeInstance& shape) {
+  return shape.shape.kind() == ShapeKind::HalfSpace;
+}
+
+/// Outward normal of a half-space in the world.
+Vec3 plane_normal(const ShapeInstance& shape, const Pose& X_WS) {
+  return rotate(X_WS.p, shape.planar() ? Vec3(Vec3::UnitY()) : Vec3(Vec3::UnitZ()));
+}
+
+void order_shapes(const Model& model, CollisionWorkspace& work) {
+  const auto shapes = model.shapes();
+  work.order.resize(shapes.size());
+  std::iota(work.order.begin(), work.order.end(), 0);
+  const auto before = [&](Index i, Index j) {
+    const bool plane_i = is_half_space(shapes[i]), plane_j = is_half_space(shapes[j]);
+    if (plane_i != plane_j) return plane_j;
+    const BodyUid a = model.body(shapes[i].body).uid, b = model.body(shapes[j].body).uid;
+    return a != b ? a < b : shapes[i].ordinal < shapes[j].ordinal;
+  };
+  if (!std::is_sorted(work.order.begin(), work.order.end(), before))
+    std::sort(work.order.begin(), work.order.end(), before);
+  work.bounded = static_cast<Index>(
+      std::count_if(shapes.begin(), shapes.end(), [](const auto& s) { return !is_half_space(s); }));
+}
+
+void place_shapes(const Model& model, const Parameters& parameters, const VecX& q,
+                  std::span<const BodyMotion> motion, const CollisionSettings& settings,
+                  CollisionWorkspace& work) {
+  work.placed.resize(work.order.size());
+  work.boxes.resize(work.bounded);
+  work.moves.resize(work.bounded);
+  parallel_for(work.order.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const ShapeInstance& shape = model.shapes()[work.order[i]];
+      const Body& body = model.body(shape.body);
+      Placed& placed = work.placed[i];
+      placed.X_WS = shape_pose(body, shape, q.data(), parameters.values.data());
+      placed.motion = motion.empty() ? BodyMotion{} : motion[index_of(shape.body)];
+      const ShapeView<double> view = shape.view(parameters.values.data());
+      placed.width = 0.5 * smallest_width(view);
+      if (is_half_space(shape)) continue;
+      // Each box grows by half its own share: together never less than the pair's margin.
+      const double grow = 0.5 * settings.margin * placed.width + placed.motion.turn;
+      const Vec3 zero = Vec3::Zero();
+      Bounds& box = work.boxes[i];
+      box = bounds(view, placed.X_WS);
+      box.lo += zero.cwiseMin(placed.motion.shift[0]).cwiseMin(placed.motion.shift[1]);
+      box.hi += zero.cwiseMax(placed.motion.shift[0]).cwiseMax(placed.motion.shift[1]);
+      box.lo.array() -= grow;
+      box.hi.array() += grow;
+      work.moves[i] = body.is_dynamic();
+    }
+  });
+}
+
+/// Half-spaces touch everything on their side: one comparison with each box.
+void add_half_space_pairs(const Model& model, const CollisionSettings& settings,
+                          CollisionWorkspace& work) {
+  work.half_space_pairs.clear();
+  const Index count = static_cast<Index>(work.order.size());
+  for (Index i = 0; i < work.bounded; ++i) {
+    const Vec3 centre = 0.5 * (work.boxes[i].lo + work.boxes[i].hi);
+    const Vec3 half = 0.5 * (work.boxes[i].hi - work.boxes[i].lo);
+    for (Index p = work.bounded; p < count; ++p) {
+      const ShapeInstance& shape = model.shapes()[work.order[p]];
+      const Placed& plane = work.placed[p];
+      if (!work.moves[i] && !model.body(shape.body).is_dynamic()) continue;
+      const Vec3 n = plane_normal(shape, plane.X_WS);
+      // The box was grown by half its share of the margin; the plane has no width to add the rest.
+      double rest = 0.5 * settings.margin * work.placed[i].width + plane.motion.turn;
+      for (const Vec3& shift : plane.motion.shift) rest += std::max(0.0, n.dot(shift));
+      if (n.dot(centre - plane.X_WS.x) - n.cwiseAbs().dot(half) <= rest)
+        work.half_space_pairs.push_back({i, p});
+    }
+  }
+  work.pairs.resize(work.bounded_pairs.size() + work.half_space_pairs.size());
+  std::merge(work.bounded_pairs.begin(), work.bounded_pairs.end(), work.half_space_pairs.begin(),
+             work.half_space_pairs.end(), work.pairs.begin());
+}
+
+/// One shape pair, A with the smaller uid.
+struct ShapePair {
+  ShapeView<double> a, b;
+  const Placed& place_a;
+  const Placed& place_b;
+
+  double margin(const CollisionSettings& settings) const {
+    return settings.margin * std::min(place_a.width, place_b.width);
+  }
+  double turn() const { return place_a.motion.turn + place_b.motion.turn; }
+  Vec3 shift(int i) const { return place_a.motion.shift[i] - place_b.motion.shift[i]; }
+  /// How far the gap may close along the normal n.
+  double approach(const Vec3& n) const {
+    return std::max({0.0, -n.dot(shift(0)), -n.dot(shift(1))}) + turn();
+  }
+};
+
+/// True where the pair, shifted along a straight line, comes within `margin`: advances by the time
+/// in which the gap cannot close, until it has or the step is over.
+bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
+  double time = 0;
+  for (int i = 0; i < kMaxAdvances; ++i) {
+    Pose X_WA = pair.place_a.X_WS;
+    X_WA.x += time * shift;
+    const ContactPoint point = distance(pair.a, X_WA, pair.b, pair.place_b.X_WS);
+    const double gap = point.gap - margin;
+    if (gap <= 0) return true;
+    const double closing = pair.turn() - point.normal.dot(shift);
+    if (closing <= 0) return false;
+    time += gap / closing;
+    if (time > 1) return false;
+  }
+  return true;  // undecided after many advances: a grazing flight, keep its row
+}
+
+void narrow_phase(const Model& model, const Parameters& parameters, const IndexPair& indices,
+                  const CollisionSettings& settings, const CollisionWorkspace& work,
+                  std::vector<Contact>& found) {
+  Index first = indices.first, second = indices.second;
+  const auto shape_at = [&](Index i) -> const ShapeInstance& {
+    return model.shapes()[work.order[i]];
+  };
+  if (model.excluded(shape_at(first).id, shape_at(second).id)) return;
+  // Half-spaces come last in the order whatever their uid; in a key the smaller uid is A.
+  if (model.body(shape_at(second).body).uid < model.body(shape_at(first).body).uid)
+    std::swap(first, second);
+  const ShapeInstance& a = shape_at(first);
+  const ShapeInstance& b = shape_at(second);
+  const double* values = parameters.values.data();
+  const ShapePair pair = {a.view(values), b.view(values), work.placed[first], work.placed[second]};
+
+  const double margin = pair.margin(settings);
+  const double way = std::max(pair.shift(0).norm(), pair.shift(1).norm()) + pair.turn();
+  ContactPoint points[kMaxContacts];
+  const int count =
+      contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS, margin + way, points);
+  if (count == 0 || points[0].gap - pair.approach(points[0].normal) > margin) return;
+  if (points[0].gap > margin && !meets(pair, pair.shift(0), margin) &&
+      !meets(pair, pair.shift(1), margin))
+    return;
+  const std::size_t begin = found.size();
+  for (int i = 0; i < count; ++i) {
+    const ContactPoint& point = points[i];
+    if (point.gap - pair.approach(point.normal) > margin) continue;
+    Contact contact;
+    contact.key = {.body_a = model.body(a.body).uid,
+                   .body_b = model.body(b.body).uid,
+                   .shape_a = a.ordinal,
+                   .shape_b = b.ordinal,
+                   .feature = point.id};
+    contact.body_a = a.body;
+    contact.body_b = b.body;
+    contact.shape_a = a.id;
+    contact.shape_b = b.id;
+    contact.feature = point.feature;
+    contact.point_a = point.point_a;
+    contact.point_b = point.point_b;
+    contact.normal = point.normal;
+    contact.gap = point.gap;
+    found.push_back(contact);
+  }
+  std::sort(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(),
+            [](const Contact& x, const Contact& y) { return x.key < y.key; });
+}
+
+}  // namespace
+
+void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                   std::span<const BodyMotion> motion, const CollisionSettings& settings,
+                   CollisionWorkspace& work, ContactSet& contacts) {
+  order_shapes(model, work);
+  place_shapes(model, parameters, q, motion, settings, work);
+  work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);
+  add_half_space_pairs(model, settings, work);
+
+  const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);
+  if (work.found.size() < chunks) work.found.resize(chunks);
+  parallel_for_chunks(
+      work.pairs.size(), kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        work.found[chunk].clear();
+        for (std::size_t i = begin; i < end; ++i)
+          narrow_phase(model, parameters, work.pairs[i], settings, work, work.found[chunk]);
+      });
+  contacts.contacts.clear();
+  for (std::size_t c = 0; c < chunks; ++c)
+    contacts.contacts.insert(contacts.contacts.end(), work.found[c].begin(), work.found[c].end());
+  // Only half-spaces and bodies of several shapes are out of place.
+  const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };
+  if (!std::is_sorted(contacts.contacts.begin(), contacts.contacts.end(), before))
+    std::sort(contacts.contacts.begin(), contacts.contacts.end(), before);
+}
+
+ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,
+                            ShapeId a, ShapeId b) {
+  const ShapeInstance& shape_a = model.shape(a);
+  const ShapeInstance& shape_b = model.shape(b);
+  const double* values = parameters.values.data();
+  return distance(
+      shape_a.view(values), shape_pose(model.body(shape_a.body), shape_a, q.data(), values),
+      shape_b.view(values), shape_pose(model.body(shape_b.body), shape_b, q.data(), values));
+}
+
+double deepest_penetration(const ContactSet& contacts) {
+  double deepest = 0;
+  for (const Contact& contact : contacts.contacts) deepest = std::max(deepest, -contact.gap);
+  return deepest;
+}
+
+double shape_size(const Model& model, const Parameters& parameters, ShapeId shape) {
+  return 0.5 * smallest_width(model.shape(shape).view(parameters.values.data()));
+}
+
+double turning_radius(const Model& model, const Parameters& parameters, BodyId id) {
+  const Body& body = model.body(id);
+  const double* values = parameters.values.data();
+  double radius = 0;
+  for (Index s = body.shape_begin; s < body.shape_end; ++s) {
+    const ShapeInstance& shape = model.shapes()[s];
+    if (is_half_space(shape)) continue;
+    const double offset = frame_pose(body.planar, values + shape.offset_begin).x.norm();
+    const bool round = shape.shape.kind() == ShapeKind::Sphere;
+    radius = std::max(radius, offset + (round ? 0 : bounding_radius(shape.view(values))));
+  }
+  return radius;
+}
+
+}  // namespace orthant
