@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// constraint/assemble.hpp: (model, q, v, contacts, h) => the canonical problem of a step, of an
+// impact, of a correction of positions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orthant/constraint/contact_rows.hpp"
+#include "orthant/force/force.hpp"
+#include "orthant/math/velocity_solver.hpp"
+#include "orthant/problem/problem.hpp"
+
+namespace orthant {
+
+/// A problem and what is needed to read its answer; reused without allocation.
+struct Assembly {
+  CanonicalProblem problem;
+  std::vector<ContactBlock> blocks;  ///< one a contact, in order
+  Dynamics dynamics;                 ///< of assemble_motion()
+  VecX v_free;                       ///< H v_free = k
+  std::vector<double> b;
+  VelocitySolver solver;
+};
+
+/// Where a step begins and how long it lasts.
+struct StepInterval {
+  const VecX& q;
+  const VecX& v;  ///< State::v
+  double t = 0;
+  double h = 0;
+};
+
+/// First half of a step's problem: H and k from the forces, and v_free, from which one knows where
+/// bodies may go. False where H is singular.
+bool assemble_motion(const Model& model, const Parameters& parameters, const StepInterval& x,
+                     const VecX& u, Assembly& out);
+/// Second half: C and e from the joints, D, b and F from contacts and limits.
+void assemble_rows(const Model& model, const Parameters& parameters, const StepInterval& x,
+                   std::span<const Contact> contacts, const ContactRowSettings& settings,
+                   double joint_beta, Assembly& out);
+
+/// An instant without forces: M v⁺ = M v + Cᵀγ + Dᵀλ, C v⁺ + ∂Ψ/∂t = 0, b_n = ε D_n v where a
+/// contact approaches.
+void assemble_impact(const Model& model, const Parameters& parameters, const StepInterval& x,
+                     std::span<const Contact> contacts, const ContactRowSettings& settings,
+                     Assembly& out);
+
+/// Correction δ of positions: min ½ δᵀMδ with C δ + Ψ = 0, D δ + Φ >= 0.
+void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
+                         std::span<const Contact> contacts, double deepest, Assembly& out);
+
+}  // namespace orthant
