@@ -264,6 +264,16 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     run.residual = 0;
     return;
   }
+  // Joints alone are linear equations: the interior point without cones.
+  static constexpr MethodEntry kBilateral{
+      Method::InteriorPoint, false, nullptr,
+      [](const CanonicalProblem& p, const ProblemScale& scale, Effort, const MethodLimits& limits,
+         SolveWorkspace::Impl& work,
+         Solution& x) { return solve_bilateral(p, scale, limits, work.bilateral, x); }};
+  if (wanted == Method::Automatic && is_bilateral(run.p)) {
+    attempt(kBilateral, Effort::Full, run);
+    if (run.outcome == Outcome::Converged) return;
+  }
   const ProblemTraits traits = traits_of(run.p);
   if (wanted != Method::Automatic) {
     return attempt(*find_method(wanted), Effort::Full, run);

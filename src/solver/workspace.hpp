@@ -10,6 +10,7 @@
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/polish.hpp"
 #include "orthant/solver/separable_newton.hpp"
+#include "solver/bilateral.hpp"
 #include "solver/islands.hpp"
 
 namespace orthant {
@@ -37,6 +38,7 @@ struct SolveWorkspace::Impl {
   Solution local_x;
 
   // The families.
+  BilateralWorkspace bilateral;
   GaussSeidelWorkspace gauss_seidel;
   InteriorPointWorkspace interior_point;
   FirstOrderWorkspace first_order;
