@@ -4,17 +4,18 @@
 // memory. The only room that names all stages.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "orthant/collision/contact_set.hpp"
+#include "orthant/constraint/contact_rows.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/solver/solve.hpp"
 
 namespace orthant {
 
-enum class FrictionModel : std::uint8_t { Coulomb, Cone, Pyramid };
 enum class Stabilisation : std::uint8_t { Projection, Baumgarte, None };
 enum class Integrator : std::uint8_t {
   Euler,   ///< q⁺ = q ⊞ h v⁺; second order (h(v + v⁺)/2) for bodies that nothing touches
@@ -22,19 +23,20 @@ enum class Integrator : std::uint8_t {
 };
 
 struct StepSettings {
-  double h = 0.01;                                  ///< step [s]
+  double h = 0.01;  ///< step [s]
   FrictionModel friction = FrictionModel::Coulomb;
-  int pyramid_directions = 4;                       ///< spatial pyramid only
+  int pyramid_directions = 4;  ///< spatial pyramid only
   Stabilisation stabilisation = Stabilisation::Projection;
-  double projection_tolerance = 1e-9;               ///< of the body size [-]
-  double baumgarte = 0.2;                           ///< β, Baumgarte only [-]
-  double contact_margin = 0.1;                      ///< of the smaller body [-]
+  double projection_tolerance = 1e-9;  ///< of the body size [-]
+  double baumgarte = 0.2;              ///< β, Baumgarte only [-]
+  double contact_margin = 0.1;         ///< of half the smaller body's width [-]
   Integrator integrator = Integrator::Euler;
-  double substep = 1e-3;                            ///< longest internal sub-step of Rattle [s]
-  bool impact_events = false;                       ///< locate impacts within the step
-  int max_events = 64;                              ///< a step; the report says when reached
-  double restitution_threshold = 0;                 ///< speed below which ε = 0 [m/s]; 0: 2 g h
-  int max_halvings = 0;                             ///< step halving, 0: off
+  double substep = 1e-3;             ///< longest internal sub-step of Rattle [s]
+  bool impact_events = false;        ///< locate impacts within the step
+  int max_events = 64;               ///< a step; the report says when reached
+  double restitution_threshold = 0;  ///< speed below which ε = 0 [m/s]; 0: 2 g h
+  int max_halvings = 0;              ///< a step; 0: no step halving
+  double halving_tolerance = 1e-3;   ///< overlap that halves, of the body size [-]
   SolveSettings solver = {.tolerance = 1e-10};
 };
 
@@ -44,10 +46,10 @@ enum class SolveKind : std::uint8_t { Impact, Step, Recursion, Projection, Newto
 /// One solve of a step, enough to rebuild its problem: problems are recomputed, not stored.
 struct SolveRecord {
   SolveKind kind = SolveKind::Step;
-  double duration = 0;      ///< time covered [s]: h, or the part before or after an impact
-  VecX q, v;                ///< configuration and velocity the problem was assembled at
+  double duration = 0;  ///< time covered [s]: h, or the part before or after an impact
+  VecX q, v;            ///< configuration and velocity the problem was assembled at
   double t = 0;
-  ContactSet contacts;      ///< keys and features, in row order
+  ContactSet contacts;  ///< keys and features, in row order
   Solution solution;
   Residual residual;
 };
@@ -64,9 +66,9 @@ struct [[nodiscard]] StepReport {
   int solves = 0, iterations = 0, events = 0;
   bool events_exhausted = false;
   Index contacts = 0;
-  double residual = 0;          ///< the judge's, worst solve
-  double deepest = 0;           ///< deepest penetration after the step [m], >= 0
-  double joint_error = 0;       ///< largest position error of a joint after the step [m, rad]
+  double residual = 0;                ///< the judge's, worst solve
+  double deepest = 0;                 ///< deepest penetration after the step [m], >= 0
+  double joint_error = 0;             ///< largest position error of a joint after the step [m, rad]
   double kinetic = 0, potential = 0;  ///< energy after the step [J]
   double seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0, seconds_projection = 0;
 };
@@ -90,5 +92,21 @@ class StepWorkspace {
 StepReport step(const Model& model, const Parameters& parameters, const StepSettings& settings,
                 const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
                 StepRecord* record = nullptr);
+
+/// Called after each step with its number, the state and the report; false ends the rollout.
+using RolloutCallback = std::function<bool(std::int64_t, const State&, const StepReport&)>;
+
+struct [[nodiscard]] RolloutReport {
+  Outcome outcome = Outcome::Converged;  ///< of the worst step
+  std::int64_t steps = 0;                ///< done
+  std::int64_t failed_steps = 0;         ///< whose outcome was not Converged
+  double residual = 0;                   ///< worst step
+  double deepest = 0, joint_error = 0;   ///< worst step [m; m, rad]
+};
+
+/// `steps` steps from `state`, without controls, from an empty warm start.
+RolloutReport rollout(const Model& model, const Parameters& parameters,
+                      const StepSettings& settings, State& state, std::int64_t steps,
+                      const RolloutCallback& callback = {});
 
 }  // namespace orthant

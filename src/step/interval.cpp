@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/interval.cpp: one interval dt: detect, assemble, solve, advance.
+//   q⁺ = q ⊞ dt v⁺ where something touches,  q ⊞ dt (v + v⁺)/2 where nothing does
+// The second-order flight of a body must not break a gap that v⁺ keeps: where it would, both bodies
+// of the contact move with v⁺.
+#include <cmath>
+
+#include "orthant/base/timer.hpp"
+#include "step/run.hpp"
+
+namespace orthant::internal {
+namespace {
+
+/// Where each body may go within dt: with its velocity now and with that after all applied forces.
+void find_motion(StepRun& run, double dt) {
+  const Model& model = run.model;
+  StepWorkspace::Impl& work = run.work;
+  const bool inertial = model.law() == LawOfMotion::Inertial;
+  work.motion.assign(model.bodies().size(), BodyMotion{});
+  for (std::size_t i = 0; i < model.bodies().size(); ++i) {
+    const Body& body = model.bodies()[i];
+    if (body.v_begin == kNone) continue;
+    const double radius =
+        turning_radius(model, run.parameters, BodyId{static_cast<std::int32_t>(i)});
+    const double* now = run.x.v.data() + body.v_begin;
+    const double* free = body.is_dynamic() ? work.assembly.v_free.data() + body.v_begin : now;
+    const double* velocity[2] = {inertial ? now : free, free};
+    double spin = 0;
+    for (int k = 0; k < 2; ++k) {
+      const double* v = velocity[k];
+      work.motion[i].shift[k] = dt * Vec3(v[0], v[1], body.planar ? 0 : v[2]);
+      spin = std::max(spin, body.planar ? std::abs(v[2]) : Vec3(v[3], v[4], v[5]).norm());
+    }
+    // However fast it spins, a point is never farther from where it was than the diameter.
+    work.motion[i].turn = radius * std::min(dt * spin, 2.0);
+  }
+}
+
+ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution) {
+  return {
+      .h = dt,
+      .friction = run.settings.friction,
+      .pyramid_directions = run.settings.pyramid_directions,
+      .beta = run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0,
+      .restitution = restitution && run.model.law() == LawOfMotion::Inertial,
+      .restitution_threshold = restitution_threshold(run)};
+}
+
+/// Bodies that joints hold move with v⁺ like those that touch.
+void mark_jointed(StepRun& run) {
+  std::vector<unsigned char>& jointed = run.work.jointed;
+  jointed.assign(static_cast<std::size_t>(run.model.dynamic_count()), 0);
+  for (const Joint& joint : run.model.joints()) {
+    for (const BodyId id : {joint.a, joint.b}) {
+      if (id == kWorld) continue;
+      const Body& body = run.model.body(id);
+      if (body.is_dynamic()) jointed[static_cast<std::size_t>(body.dynamic)] = 1;
+    }
+  }
+}
+
+}  // namespace
+
+double restitution_threshold(const StepRun& run) {
+  if (run.settings.restitution_threshold > 0) return run.settings.restitution_threshold;
+  const double* g = run.parameters.values.data() + run.model.gravity();
+  return 2 * run.settings.h * Vec3(g[0], g[1], g[2]).norm();
+}
+
+double contact_tolerance(const StepRun& run, const Contact& contact) {
+  return run.settings.projection_tolerance *
+         std::min(shape_size(run.model, run.parameters, contact.shape_a),
+                  shape_size(run.model, run.parameters, contact.shape_b));
+}
+
+void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSet& contacts,
+                  const Solution& solution) {
+  if (run.record == nullptr) return;
+  run.record->solves.push_back(
+      {kind, duration, run.x.q, run.x.v, run.x.t, contacts, solution, run.work.residual});
+}
+
+bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
+                      const ContactSet& contacts, Solution& solution, bool record) {
+  const SolveReport solved =
+      solve(assembly.problem, run.settings.solver, run.work.solver, solution);
+  run.work.residual = solved.residual;
+  StepReport& report = run.report;
+  ++report.solves;
+  report.iterations += solved.iterations;
+  if (kind != SolveKind::Projection) {
+    report.method = solved.method;
+    report.residual = std::max(report.residual, solved.residual.value);
+    report.outcome = std::max(report.outcome, solved.outcome);
+  }
+  if (record) record_solve(run, kind, duration, contacts, solution);
+  return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
+}
+
+bool detect(StepRun& run, double dt) {
+  Timer timer;
+  StepWorkspace::Impl& work = run.work;
+  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
+    return false;
+  run.report.seconds_assembly += timer.seconds();
+  timer.restart();
+  find_motion(run, dt);
+  find_contacts(run.model, run.parameters, run.x.q, work.motion,
+                {.margin = run.settings.contact_margin}, work.collision, work.contacts);
+  run.report.contacts = static_cast<Index>(work.contacts.contacts.size());
+  run.report.seconds_collision += timer.seconds();
+  return true;
+}
+
+bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial) {
+  Timer timer;
+  StepWorkspace::Impl& work = run.work;
+  const double beta =
+      run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
+  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,
+                row_settings(run, dt, restitution), beta, work.assembly);
+  start_from(run.warm, run, dt, work.solution);
+  run.report.seconds_assembly += timer.seconds();
+  timer.restart();
+  const bool finite =
+      solve_and_report(run, SolveKind::Step, dt, work.assembly, work.rows, work.solution, !trial);
+  run.report.seconds_solve += timer.seconds();
+  return finite;
+}
+
+void find_displacement(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  const Model& model = run.model;
+  const CanonicalProblem& problem = work.assembly.problem;
+  const VecX& v = work.solution.v;
+  const Index n = model.dynamic_v_size();
+  work.delta = dt * run.x.v;  // kinematic bodies
+  work.delta.head(n) = dt * v;
+  if (model.law() != LawOfMotion::Inertial) return;
+
+  mark_jointed(run);
+  work.touched = work.jointed;
+  const auto touch = [&](Index contact) {
+    for (const BlockRows::Entry& entry : problem.D.entries(work.assembly.blocks[contact].block))
+      work.touched[static_cast<std::size_t>(entry.block)] = 1;
+  };
+  const Index contacts = static_cast<Index>(work.assembly.blocks.size());
+  for (Index c = 0; c < contacts; ++c) {
+    const ContactBlock& block = work.assembly.blocks[c];
+    if (!work.solution.lambda.segment(block.row, block.dim).isZero(0)) touch(c);
+  }
+  work.flight.resize(n);
+  free_flight(work.assembly.dynamics, v, dt, work.flight);
+  for (bool changed = true; changed;) {
+    for (Index i = 0; i < model.dynamic_count(); ++i) {
+      const Body& body = model.body(model.dynamic_bodies()[i]);
+      const VecX& from = work.touched[static_cast<std::size_t>(i)] ? v : work.flight;
+      const double factor = work.touched[static_cast<std::size_t>(i)] ? dt : 1;
+      work.delta.segment(body.v_begin, body.v_size) =
+          factor * from.segment(body.v_begin, body.v_size);
+    }
+    changed = false;
+    for (Index c = 0; c < contacts; ++c) {
+      const ContactBlock& block = work.assembly.blocks[c];
+      double rows[kMaxLawDim];
+      problem.D.multiply_row(block.block, work.delta.data(), rows);
+      if (rows[0] + dt * problem.b[block.row] >= 0) continue;
+      for (const BlockRows::Entry& entry : problem.D.entries(block.block))
+        changed = changed || !work.touched[static_cast<std::size_t>(entry.block)];
+      touch(c);
+    }
+  }
+}
+
+void advance(StepRun& run, double dt) {
+  keep_impulses(run, dt, run.work.solution, run.warm);
+  boxplus(run.model, run.x.q, run.work.delta, run.x.q);
+  run.x.v.head(run.model.dynamic_v_size()) = run.work.solution.v;
+  run.x.t += dt;
+}
+
+bool step_interval(StepRun& run, double dt) {
+  if (!detect(run, dt)) return false;
+  run.work.rows = run.work.contacts;
+  if (!solve_velocities(run, dt, true)) return false;
+  find_displacement(run, dt);
+  advance(run, dt);
+  return true;
+}
+
+bool step_with_halving(StepRun& run) {
+  double left = run.settings.h;
+  find_contacts(run.model, run.parameters, run.x.q, {}, {.margin = run.settings.contact_margin},
+                run.work.collision, run.work.after);
+  int halvings = 0;
+  double last = left;
+  while (left > 0) {
+    double dt = std::min(left, 2 * last);
+    const double overlap = deepest_penetration(run.work.after);
+    for (;; dt *= 0.5, ++halvings) {
+      if (!detect(run, dt)) return false;
+      run.work.rows = run.work.contacts;
+      if (!solve_velocities(run, dt, true, true)) return false;
+      find_displacement(run, dt);
+      if (halvings >= run.settings.max_halvings) break;
+      boxplus(run.model, run.x.q, run.work.delta, run.work.q);
+      find_contacts(run.model, run.parameters, run.work.q, {},
+                    {.margin = run.settings.contact_margin}, run.work.collision, run.work.after);
+      // An overlap that was there before is not the interval's doing.
+      const double share = run.settings.halving_tolerance / run.settings.projection_tolerance;
+      const bool deep = std::any_of(
+          run.work.after.contacts.begin(), run.work.after.contacts.end(),
+          [&](const Contact& c) { return -c.gap > overlap + share * contact_tolerance(run, c); });
+      if (!deep) break;
+    }
+    record_solve(run, SolveKind::Step, dt, run.work.rows, run.work.solution);
+    advance(run, dt);
+    last = dt;
+    left = dt < left ? left - dt : 0;
+  }
+  return true;
+}
+
+}  // namespace orthant::internal

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/projection.cpp: q => q ⊞ δ with Ψ = 0 and Φ >= 0.
+//   min ½ δᵀMδ   s.t.   C δ + Ψ(q) = 0,   D δ + Φ(q) >= 0,   repeated at the new q
+// Positions change, velocities do not. The rows are linear in δ and Φ, Ψ are not: each round
+// squares the error. A deep overlap is undone a share at a time, where the rows are still true.
+#include <cmath>
+#include <limits>
+
+#include "orthant/base/timer.hpp"
+#include "orthant/constraint/joint_rows.hpp"
+#include "step/run.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr int kMaxRounds = 40;
+constexpr double kShare = 0.2;  // of the body size: largest overlap undone in one round
+
+/// Length that joint errors are measured against: the smallest shape of a dynamic body.
+double smallest_size(const StepRun& run) {
+  double size = std::numeric_limits<double>::infinity();
+  for (const ShapeInstance& shape : run.model.shapes()) {
+    if (run.model.body(shape.body).is_dynamic())
+      size = std::min(size, shape_size(run.model, run.parameters, shape.id));
+  }
+  return std::isfinite(size) ? size : 1;
+}
+
+/// Largest error in units of what is allowed; writes the report's lengths.
+double measure(StepRun& run, double joint_tolerance) {
+  double worst = 0;
+  run.report.deepest = 0;
+  for (const Contact& contact : run.work.after.contacts) {
+    if (contact.gap >= 0) continue;
+    run.report.deepest = std::max(run.report.deepest, -contact.gap);
+    const ContactMaterial material =
+        contact_material(run.model, run.parameters, run.model.shape(contact.shape_a).material,
+                         run.model.shape(contact.shape_b).material);
+    if (material.compliance > 0) continue;  // meant to overlap
+    worst = std::max(worst, -contact.gap / contact_tolerance(run, contact));
+  }
+  run.report.joint_error = run.model.joints().empty()
+                               ? 0
+                               : largest_joint_error(run.model, run.parameters, run.x.q, run.x.t);
+  return std::max(worst, run.report.joint_error / joint_tolerance);
+}
+
+}  // namespace
+
+void project_positions(StepRun& run) {
+  Timer timer;
+  StepWorkspace::Impl& work = run.work;
+  const double size = smallest_size(run);
+  const double joint_tolerance = run.settings.projection_tolerance * size;
+  double last = std::numeric_limits<double>::infinity();
+  int stalled = 0;
+  for (int round = 0;; ++round) {
+    find_contacts(run.model, run.parameters, run.x.q, {}, {.margin = run.settings.contact_margin},
+                  work.collision, work.after);
+    const double error = measure(run, joint_tolerance);
+    if (error <= 1 || run.settings.stabilisation != Stabilisation::Projection) break;
+    stalled = error > 0.9 * last ? stalled + 1 : 0;
+    if (round == kMaxRounds || stalled > 8) break;
+    last = error;
+
+    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, work.after.contacts,
+                        kShare * size, work.correction);
+    work.correction_solution = zero_solution(work.correction.problem);
+    if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
+                          work.correction_solution))
+      break;
+    work.delta.setZero(run.model.v_size());
+    work.delta.head(run.model.dynamic_v_size()) = work.correction_solution.v;
+    boxplus(run.model, run.x.q, work.delta, run.x.q);
+  }
+  run.report.seconds_projection += timer.seconds();
+}
+
+}  // namespace orthant::internal

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/rollout.cpp: many steps, the worst of what they report.
+#include <algorithm>
+
+#include "orthant/step/step.hpp"
+
+namespace orthant {
+
+RolloutReport rollout(const Model& model, const Parameters& parameters,
+                      const StepSettings& settings, State& state, std::int64_t steps,
+                      const RolloutCallback& callback) {
+  RolloutReport total;
+  WarmStart warm;
+  StepWorkspace workspace;
+  const VecX no_control;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const StepReport report = step(model, parameters, settings, no_control, state, warm, workspace);
+    ++total.steps;
+    total.failed_steps += report.outcome != Outcome::Converged;
+    total.outcome = std::max(total.outcome, report.outcome);
+    total.residual = std::max(total.residual, report.residual);
+    total.deepest = std::max(total.deepest, report.deepest);
+    total.joint_error = std::max(total.joint_error, report.joint_error);
+    if (callback && !callback(i, state, report)) break;
+  }
+  return total;
+}
+
+}  // namespace orthant

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/run.hpp: what the parts of one step share. Private to the room.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "orthant/collision/collision.hpp"
+#include "orthant/constraint/assemble.hpp"
+#include "orthant/step/step.hpp"
+
+namespace orthant {
+
+struct StepWorkspace::Impl {
+  CollisionWorkspace collision;
+  ContactSet contacts;             // near or closing within the interval
+  ContactSet rows;                 // those of them that have rows in the problem
+  ContactSet after;                // at the configuration that is being projected
+  std::vector<BodyMotion> motion;  // by body
+  Assembly assembly;               // of the velocities
+  Assembly correction;             // of the positions, and of impacts
+  SolveWorkspace solver;
+  Solution solution;  // of `assembly`
+  Solution correction_solution;
+  std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not with the mean velocity
+  std::vector<unsigned char> jointed;  // by dynamic body
+  Residual residual;                   // of the last solve
+  VecX delta, flight, q, psi;
+};
+
+namespace internal {
+
+/// One call of step(): its arguments, and the report being written.
+struct StepRun {
+  const Model& model;
+  const Parameters& parameters;
+  const StepSettings& settings;
+  const VecX& u;
+  State& x;
+  WarmStart& warm;
+  StepWorkspace::Impl& work;
+  StepReport& report;
+  StepRecord* record;
+
+  StepInterval interval(double dt) const { return {x.q, x.v, x.t, dt}; }
+};
+
+/// Slowest approach that bounces [m/s]: the setting, or the speed gravity adds in two steps.
+double restitution_threshold(const StepRun& run);
+
+/// Touching, as impacts and tolerances see it: a share of the smaller shape [m].
+double contact_tolerance(const StepRun& run, const Contact& contact);
+
+// --- interval.cpp ---
+/// H, k and the contacts that the next dt may close => work.assembly, work.contacts.
+bool detect(StepRun& run, double dt);
+/// Rows for work.rows, solution of the velocities at the end of dt => work.assembly, work.solution.
+/// A trial may turn out not to be the step: it leaves no record.
+bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial = false);
+/// δ of the interval: h v⁺, and the second-order flight of all that nothing touches => work.delta.
+void find_displacement(StepRun& run, double dt);
+/// q ⊞ δ, v⁺, t + dt => x; impulses => warm.
+void advance(StepRun& run, double dt);
+/// Solves, judges, adds to report and record; false when the answer is not finite.
+bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
+                      const ContactSet& contacts, Solution& solution, bool record = true);
+/// Writes the solve that has just been made into the record, if there is one.
+void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSet& contacts,
+                  const Solution& solution);
+/// One interval with work.contacts as they are found.
+bool step_interval(StepRun& run, double dt);
+/// The same, halved while it ends in an overlap.
+bool step_with_halving(StepRun& run);
+
+// --- warm_start.cpp ---
+void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
+void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
+
+// --- projection.cpp ---
+/// Measures overlaps and joint errors at x, and removes them where the settings say so.
+void project_positions(StepRun& run);
+
+// --- events.cpp ---
+/// The whole step, interrupted at each impact.
+bool step_with_events(StepRun& run);
+/// Impacts of all contacts in work.contacts that touch and approach, one pair after another; true
+/// when there was one.
+bool resolve_impacts(StepRun& run);
+
+// --- rattle.cpp ---
+bool step_rattle(StepRun& run);
+
+}  // namespace internal
+}  // namespace orthant

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/step.cpp: (model, parameters, settings, state, warm) => next state, report, record.
+#include "orthant/step/step.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "orthant/base/error.hpp"
+#include "orthant/force/force.hpp"
+#include "step/run.hpp"
+
+namespace orthant {
+
+using internal::StepRun;
+
+StepWorkspace::StepWorkspace() : impl_(std::make_unique<Impl>()) {}
+StepWorkspace::~StepWorkspace() = default;
+StepWorkspace::StepWorkspace(StepWorkspace&&) noexcept = default;
+StepWorkspace& StepWorkspace::operator=(StepWorkspace&&) noexcept = default;
+
+namespace {
+
+void require(bool holds, const char* field, const char* rule, double value) {
+  if (!holds)
+    throw Error(std::string("step settings.") + field, rule + (", got " + to_text(value)));
+}
+
+void check_arguments(const StepRun& run) {
+  const StepSettings& s = run.settings;
+  require(std::isfinite(s.h) && s.h > 0, "h", "must be finite and > 0", s.h);
+  require(s.projection_tolerance > 0, "projection_tolerance", "must be > 0",
+          s.projection_tolerance);
+  require(s.baumgarte >= 0 && s.baumgarte <= 1, "baumgarte", "must be in [0, 1]", s.baumgarte);
+  require(s.contact_margin >= 0 && std::isfinite(s.contact_margin), "contact_margin",
+          "must be finite and >= 0", s.contact_margin);
+  require(s.substep > 0, "substep", "must be > 0", s.substep);
+  require(s.pyramid_directions >= 4 && s.pyramid_directions % 2 == 0, "pyramid_directions",
+          "must be even and >= 4", s.pyramid_directions);
+  require(s.max_events >= 0, "max_events", "must be >= 0", s.max_events);
+  require(s.max_halvings >= 0, "max_halvings", "must be >= 0", s.max_halvings);
+  require(s.restitution_threshold >= 0, "restitution_threshold", "must be >= 0",
+          s.restitution_threshold);
+  validate(run.model, run.x, "state");
+  if (run.parameters.values.size() != run.model.parameter_table().size())
+    throw Error("parameters", "expected " + std::to_string(run.model.parameter_table().size()) +
+                                  " values, got " + std::to_string(run.parameters.values.size()));
+  if (!run.parameters.values.allFinite()) validate(run.model, run.parameters, "parameters");
+  if (run.u.size() != 0 && run.u.size() != run.model.control_count())
+    throw Error("controls", "expected " + std::to_string(run.model.control_count()) +
+                                " values, got " + std::to_string(run.u.size()));
+  if (!run.u.allFinite()) throw Error("controls", "must be finite");
+}
+
+bool advance_state(StepRun& run) {
+  if (run.settings.integrator == Integrator::Rattle) return step_rattle(run);
+  if (run.settings.impact_events) return step_with_events(run);
+  if (run.settings.max_halvings > 0) return step_with_halving(run);
+  return step_interval(run, run.settings.h);
+}
+
+void measure_energy(StepRun& run) {
+  run.report.kinetic = kinetic_energy(run.model, run.parameters, run.x.q, run.x.v);
+  run.report.potential = potential_energy(run.model, run.parameters, run.x.q, run.x.t);
+}
+
+}  // namespace
+
+StepReport step(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
+                StepRecord* record) {
+  StepReport report;
+  StepRun run{model, parameters, settings, u, state, warm, workspace.impl(), report, record};
+  check_arguments(run);
+  if (record != nullptr) {
+    record->before = state;
+    record->solves.clear();
+  }
+  const State before = state;
+  report.outcome = Outcome::Converged;  // until a solve says otherwise
+  const bool finite = advance_state(run);
+  if (finite) project_positions(run);
+  if (!finite || !state.q.allFinite() || !state.v.allFinite()) {
+    state = before;  // nothing better is known, and what is not finite must not leave
+    report.outcome = Outcome::NotFinite;
+  }
+  state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
+  state.step = before.step + 1;
+  measure_energy(run);
+  if (record != nullptr) record->after = state;
+  return report;
+}
+
+}  // namespace orthant

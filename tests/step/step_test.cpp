@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// step(): its rules, options and refusals. The closed forms are in tests/validation.
+#include "orthant/step/step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+#include "orthant/force/force.hpp"
+#include "orthant/model/model_builder.hpp"
+
+namespace orthant {
+namespace {
+
+constexpr double kG = 9.81;
+
+BodySpec floor_body(const std::string& material = "") {
+  return {.name = "floor",
+          .motion = Motion::Fixed,
+          .shapes = {{.shape = Shape::half_space(), .material = material}}};
+}
+
+BodySpec ball(const std::string& name, const Vec3& at, double radius,
+              const std::string& material = "") {
+  return {.name = name,
+          .position = at,
+          .shapes = {{.shape = Shape::sphere(radius), .material = material}}};
+}
+
+Model one_ball(double height, double restitution = 0, double friction = 0.5) {
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = friction, .restitution = restitution});
+  builder.add_body(floor_body("m"));
+  builder.add_body(ball("ball", Vec3(0, 0, 0.1 + height), 0.1, "m"));
+  return builder.build();
+}
+
+struct World {
+  explicit World(const Model& m, const StepSettings& s = {})
+      : model(m), parameters(m.default_parameters()), settings(s), x(m.rest_state()) {}
+  StepReport step(StepRecord* record = nullptr) {
+    return orthant::step(model, parameters, settings, {}, x, warm, work, record);
+  }
+  Model model;
+  Parameters parameters;
+  StepSettings settings;
+  State x;
+  WarmStart warm;
+  StepWorkspace work;
+};
+
+TEST(Step, RefusesBadInputByName) {
+  const Model model = one_ball(1);
+  const auto message = [&](auto&& spoil) -> std::string {
+    World w(model);
+    spoil(w);
+    try {
+      (void)w.step();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message([](World& w) { w.settings.h = 0; }).find("h"), std::string::npos);
+  EXPECT_NE(message([](World& w) { w.settings.h = -0.01; }).find("-0.01"), std::string::npos);
+  EXPECT_NE(message([](World& w) { w.settings.h = NAN; }), "");
+  EXPECT_NE(message([](World& w) { w.x.q[0] = NAN; }), "");
+  EXPECT_NE(message([](World& w) { w.x.v[0] = INFINITY; }), "");
+  EXPECT_NE(message([](World& w) { w.x.v.resize(3); }), "");
+  EXPECT_NE(message([](World& w) { w.parameters.values[0] = NAN; }), "");
+  EXPECT_NE(message([](World& w) { w.parameters.values.conservativeResize(2); }), "");
+  EXPECT_EQ(message([](World&) {}), "");
+}
+
+TEST(Step, IsAFunctionOfItsArguments) {
+  const Model model = one_ball(0.001, 0.3);
+  World fresh(model), again(model), used(one_ball(0.5));
+  for (int i = 0; i < 20; ++i) (void)used.step();
+  for (int i = 0; i < 30; ++i) {
+    (void)fresh.step();
+    (void)step(model, again.parameters, again.settings, {}, again.x, again.warm, used.work);
+    ASSERT_EQ(fresh.x.q, again.x.q);
+    ASSERT_EQ(fresh.x.v, again.x.v);
+  }
+}
+
+TEST(Step, NoBounceInMidAir) {
+  // A ball above the floor, within the margin, too slow to arrive in this step.
+  World w(one_ball(0.005, 1.0));
+  w.x.v[2] = -0.3;
+  (void)w.step();
+  EXPECT_NEAR(w.x.v[2], -0.3 - 0.01 * kG, 1e-12);
+}
+
+TEST(Step, BouncesWithRestitutionWhereTheGapCloses) {
+  World w(one_ball(0.005, 0.5));
+  w.x.v[2] = -2;
+  EXPECT_EQ(w.step().outcome, Outcome::Converged);
+  EXPECT_NEAR(w.x.v[2], 1.0, 1e-10);
+}
+
+TEST(Step, SlowImpactsDoNotBounce) {
+  World w(one_ball(0, 1.0));
+  w.x.v[2] = -0.1;  // below 2 g h
+  (void)w.step();
+  EXPECT_NEAR(w.x.v[2], 0, 1e-10);
+}
+
+TEST(Step, MaxEventsIsReported) {
+  // Two walls closer than a ball's flight: more impacts in a step than allowed.
+  ModelBuilder builder;
+  builder.set_gravity(Vec3::Zero());
+  builder.add_material({.name = "m", .friction = 0, .restitution = 1});
+  builder.add_body(floor_body("m"));
+  builder.add_body({.name = "ceiling",
+                    .motion = Motion::Fixed,
+                    .position = Vec3(0, 0, 0.3),
+                    .orientation = {0, 1, 0, 0},
+                    .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  builder.add_body(ball("ball", Vec3(0, 0, 0.15), 0.1, "m"));
+  const Model model = builder.build();
+  World w(model, {.impact_events = true, .max_events = 5});
+  w.x.v[2] = 100;
+  const StepReport report = w.step();
+  EXPECT_EQ(report.events, 5);
+  EXPECT_TRUE(report.events_exhausted);
+  EXPECT_LE(report.deepest, 1e-9);
+  // With enough events the path is a folded line: 1 m there and back in a slot of 0.1 m.
+  World all(model, {.impact_events = true});
+  all.x.v[2] = 100;
+  const StepReport good = all.step();
+  EXPECT_EQ(good.events, 10);
+  EXPECT_FALSE(good.events_exhausted);
+  EXPECT_NEAR(all.x.q[model.body(model.find_body("ball")).q_begin + 2], 0.15, 1e-9);
+  EXPECT_NEAR(all.x.v[2], 100, 1e-9);
+}
+
+TEST(Step, DeepAndCoincidentOverlapsAreResolved) {
+  ModelBuilder builder;
+  builder.add_body(floor_body());
+  builder.add_body(ball("sunk", Vec3(0, 0, -0.05), 0.1));
+  builder.add_body(ball("one", Vec3(1, 0, 0.5), 0.1));
+  builder.add_body(ball("same", Vec3(1, 0, 0.5), 0.1));
+  for (const char* name : {"box", "same_box"}) {
+    builder.add_body({.name = name,
+                      .position = Vec3(2, 0, 0.1),
+                      .shapes = {{.shape = Shape::box(0.1, 0.1, 0.1)}}});
+  }
+  World w(builder.build());
+  StepReport report;
+  for (int i = 0; i < 3; ++i) {
+    report = w.step();
+    ASSERT_TRUE(w.x.q.allFinite() && w.x.v.allFinite());
+  }
+  EXPECT_LE(report.deepest, 1e-9);
+}
+
+TEST(Step, BaumgarteAndNoneLeaveTheProjectionOut) {
+  const Model model = one_ball(-0.01);
+  World none(model, {.stabilisation = Stabilisation::None});
+  World pushed(model, {.stabilisation = Stabilisation::Baumgarte, .baumgarte = 0.2});
+  World projected(model);
+  EXPECT_NEAR(none.step().deepest, 0.01, 1e-10);
+  EXPECT_NEAR(pushed.step().deepest, 0.008, 1e-10);
+  EXPECT_LE(projected.step().deepest, 1e-10);
+  EXPECT_NEAR(projected.x.v.norm(), 0, 1e-10);  // positions change, velocities do not
+}
+
+TEST(Step, ComplianceIsASpring) {
+  // At rest the weight m g presses the surface in by c m g. Two soft bodies add up: half each.
+  const double c = 1e-5, mass = 2;
+  ModelBuilder builder;
+  builder.add_material({.name = "soft", .friction = 0, .compliance = 0.5 * c});
+  builder.add_body(floor_body("soft"));
+  BodySpec spec = ball("ball", Vec3(0, 0, 0.1), 0.1, "soft");
+  spec.mass = mass;
+  builder.add_body(spec);
+  World w(builder.build());
+  StepReport report;
+  for (int i = 0; i < 400; ++i) report = w.step();
+  EXPECT_NEAR(report.deepest, c * mass * kG, 1e-9);
+}
+
+TEST(Step, FrictionModelsAgreeInThePlaneAndTheConeOpens) {
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = 0.4});
+  builder.add_body({.name = "floor",
+                    .motion = Motion::Fixed,
+                    .planar = true,
+                    .shapes = {{.shape = Shape::half_plane(), .material = "m"}}});
+  builder.add_body({.name = "block",
+                    .motion = Motion::Planar,
+                    .position = Vec3(0, 0.1, 0),
+                    .velocity = Vec3(1, 0, 0),
+                    .shapes = {{.shape = Shape::rectangle(0.3, 0.1), .material = "m"}}});
+  const Model model = builder.build();
+  World exact(model), pyramid(model, {.friction = FrictionModel::Pyramid}),
+      cone(model, {.friction = FrictionModel::Cone});
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(exact.step().outcome, Outcome::Converged);
+    EXPECT_EQ(pyramid.step().outcome, Outcome::Converged);
+    EXPECT_EQ(cone.step().outcome, Outcome::Converged);
+  }
+  EXPECT_NEAR(exact.x.v[0], 1 - 0.4 * kG * 0.1, 1e-8);
+  EXPECT_NEAR((exact.x.v - pyramid.x.v).norm(), 0, 1e-8);
+  EXPECT_GT(cone.x.q[model.body(model.find_body("block")).q_begin + 1], 0.1 + 1e-3);
+}
+
+TEST(Step, AConveyorCarriesABlock) {
+  ModelBuilder builder;
+  builder.add_body({.name = "belt",
+                    .motion = Motion::Kinematic,
+                    .velocity = Vec3(0.5, 0, 0),
+                    .shapes = {{.shape = Shape::box(5, 5, 0.1)}}});
+  builder.add_body({.name = "block",
+                    .position = Vec3(0, 0, 0.2),
+                    .shapes = {{.shape = Shape::box(0.1, 0.1, 0.1)}}});
+  World w(builder.build());
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(w.step().outcome, Outcome::Converged);
+  EXPECT_NEAR(w.x.v[w.model.body(w.model.find_body("block")).v_begin], 0.5, 1e-9);
+}
+
+TEST(Step, HalvingFollowsAFaceThatTurns) {
+  // A plank turns into a ball by 0.2 rad: its face arrives at tan 0.2 where its row says 0.2.
+  ModelBuilder builder;
+  builder.set_gravity(Vec3::Zero());
+  builder.add_material({.name = "m", .friction = 0});
+  builder.add_body({.name = "plank",
+                    .motion = Motion::Kinematic,
+                    .angular_velocity = Vec3(0, -20, 0),
+                    .shapes = {{.shape = Shape::box(2, 0.5, 0.1), .material = "m"}}});
+  builder.add_body(ball("ball", Vec3(1, 0, 0.2), 0.1, "m"));
+  const Model model = builder.build();
+  World plain(model, {.stabilisation = Stabilisation::None});
+  World halved(model, {.stabilisation = Stabilisation::None, .max_halvings = 30});
+  const double before = plain.step().deepest;
+  const StepReport report = halved.step();
+  EXPECT_GT(before, 1e-3);
+  EXPECT_LT(report.deepest, 0.2 * before);
+  EXPECT_GT(report.solves, 1);
+  EXPECT_DOUBLE_EQ(halved.x.t, 0.01);
+}
+
+TEST(Step, AnObliqueImpactKeepsMomentumAndAngularMomentum) {
+  ModelBuilder builder;
+  builder.set_gravity(Vec3::Zero());
+  builder.add_body(ball("a", Vec3(-0.3, 0.05, 0), 0.1));
+  builder.add_body(ball("b", Vec3(0, 0, 0), 0.1));
+  const Model model = builder.build();
+  using Vec6 = Eigen::Matrix<double, 6, 1>;
+  for (const bool events : {false, true}) {
+    World w(model, {.impact_events = events});
+    w.x.v[0] = 3;
+    const auto momentum = [&] {
+      VelocityMatrix M;
+      assemble_mass(model, w.parameters, w.x.q, M);
+      VecX p;
+      M.multiply(w.x.v, p);
+      Vec6 total = Vec6::Zero();
+      for (const Body& body : model.bodies()) {
+        const Vec3 at = w.x.q.segment<3>(body.q_begin), linear = p.segment<3>(body.v_begin);
+        total.head<3>() += linear;
+        total.tail<3>() += at.cross(linear) + p.segment<3>(body.v_begin + 3);
+      }
+      return total;
+    };
+    const Vec6 before = momentum();
+    for (int i = 0; i < 10; ++i) (void)w.step();
+    EXPECT_GT(std::abs(w.x.v[6]), 0.1);  // they did meet
+    EXPECT_NEAR((momentum() - before).head<3>().norm(), 0, 1e-9 * before.norm());
+    // Both levers go to one point, so an impulse across an open gap is no couple.
+    EXPECT_NEAR((momentum() - before).tail<3>().norm(), 0, 1e-9 * before.norm());
+  }
+}
+
+TEST(Step, TheRecordTellsTheSolves) {
+  World w(one_ball(0.005, 0.5), {.impact_events = true});
+  w.x.v[2] = -2;
+  StepRecord record;
+  (void)w.step(&record);
+  ASSERT_GE(record.solves.size(), 3u);
+  EXPECT_EQ(record.before.v[2], -2);
+  EXPECT_EQ(record.after.q, w.x.q);
+  double covered = 0;
+  int impacts = 0;
+  for (const SolveRecord& solve : record.solves) {
+    impacts += solve.kind == SolveKind::Impact;
+    if (solve.kind == SolveKind::Step) covered += solve.duration;
+  }
+  EXPECT_EQ(impacts, 1);
+  EXPECT_NEAR(covered, w.settings.h, 1e-15);
+}
+
+TEST(Step, WarmStartKeepsImpulsesByKey) {
+  World w(one_ball(0));
+  (void)w.step();
+  ASSERT_EQ(w.warm.contacts.size(), 1u);
+  const double mass = w.parameters.get("body/ball.mass");
+  EXPECT_NEAR(std::abs(w.warm.contacts[0].impulse_W.z()), mass * kG * 0.01, 1e-9);
+  EXPECT_EQ(w.step().iterations, 0);  // the judge accepts the last impulses as they are
+}
+
+TEST(Step, TimeIsNotTheSumOfItsParts) {
+  World w(one_ball(1), {.integrator = Integrator::Rattle});
+  (void)w.step();
+  EXPECT_EQ(w.x.t, 0.01);
+  EXPECT_EQ(w.x.step, 1);
+}
+
+TEST(Rollout, StopsWhenTold) {
+  const Model model = one_ball(1);
+  State state = model.rest_state();
+  const RolloutReport report =
+      rollout(model, model.default_parameters(), {}, state, 100,
+              [](std::int64_t i, const State&, const StepReport&) { return i < 9; });
+  EXPECT_EQ(report.steps, 10);
+  EXPECT_EQ(report.outcome, Outcome::Converged);
+  EXPECT_NEAR(state.t, 0.1, 1e-15);
+}
+
+}  // namespace
+}  // namespace orthant
