@@ -13,6 +13,12 @@ namespace {
 bool yes(const ProblemTraits&) { return true; }
 /// Too many rows for a factorisation to come first: its cost grows faster than the problem.
 bool huge(const ProblemTraits& t) { return t.rows > 60000; }
+/// Sizes from which the interior point's few factorisations, on the problem with its velocities,
+/// beat the many of the Newton methods on the reduced one.
+bool large(const ProblemTraits& t) {
+  return !huge(t) && !t.rolling && t.rows > (t.exact ? 1500 : t.frictional ? 300 : 250);
+}
+bool not_large(const ProblemTraits& t) { return !large(t); }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
 bool no_equations(const ProblemTraits& t) { return t.equations == 0; }
 /// Joints alone: one sparse factorisation, linear in the links of a chain, redundant rows allowed.
@@ -29,10 +35,11 @@ constexpr std::array kSeparable = {
     ChainLink{Method::InteriorPoint, Effort::Full, only_equations},
     ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
+    ChainLink{Method::InteriorPoint, Effort::Full, large},
     ChainLink{Method::Lemke, Effort::Full, small_tableau},
     ChainLink{Method::Enumeration, Effort::Full, few_pairs},
     ChainLink{Method::MinMapNewton, Effort::Full, yes},
-    ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::InteriorPoint, Effort::Full, not_large},
     ChainLink{Method::FischerNewton, Effort::Full, yes},
     ChainLink{Method::Lemke, Effort::Full, big_tableau},
     ChainLink{Method::GaussSeidel, Effort::Full, no_equations},
@@ -42,8 +49,10 @@ constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Quick, yes},
     ChainLink{Method::Lemke, Effort::Full, tiny_tableau},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
+    ChainLink{Method::InteriorPoint, Effort::Full, large},
+    ChainLink{Method::Polish, Effort::Full, large},
     ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
-    ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::InteriorPoint, Effort::Full, not_large},
     ChainLink{Method::Polish, Effort::Full, yes},
     ChainLink{Method::NonsmoothNewton, Effort::Full, yes},
     ChainLink{Method::Lemke, Effort::Full, big_tableau},

@@ -6,7 +6,7 @@
 //   Aᵀ y − shift(y) e_n = D v + F λ + b
 //
 // Q is a product of half-lines and Lorentz cones: every law is an affine map A onto a few of them.
-// De Saxcé's shift μ|y_t| stands inside the Newton matrix. Method: docs/solvers.md.
+// De Saxcé's shift μ|y_t| stands inside the Newton matrix. Method: docs/interior_point.md.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/interior_point/cone_set.cpp: (x, y) => scaling, Newton blocks, steps and their lengths.
-// Every kernel runs over at most three numbers a cone. Formulas: docs/solvers.md, Interior point.
+// Every kernel runs over at most three numbers a cone. Formulas: docs/interior_point.md.
 #include "solver/interior_point/cone_set.hpp"
 
 #include <algorithm>

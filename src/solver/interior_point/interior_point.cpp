@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/interior_point/interior_point.cpp: canonical problem => answer by Mehrotra's
-// predictor–corrector with Nesterov–Todd scaling. Method: docs/solvers.md, Interior point.
+// predictor–corrector with Nesterov–Todd scaling. Method: docs/interior_point.md.
 //
 // Exact friction is not monotone: the Newton matrix may be singular on the way and the step then
 // shrinks to nothing. Two safeguards, tried in this order when the step is short: a plain centring
@@ -62,7 +62,9 @@ class Iteration {
     for (int attempt = 0; attempt <= std::clamp(settings_.restarts, 0, 2); ++attempt) {
       start(starts[attempt]);
       result_.outcome = follow_path();
-      if (result_.outcome != Outcome::Stalled || gap_ < 1e-10) break;
+      // Only an exact law has other paths to offer, and only when this one ended early.
+      const bool ended_early = w_.system.is_exact() && !(lowest_gap_ < 1e-10);
+      if (result_.outcome != Outcome::Stalled || !ended_early) break;
     }
     return result_;
   }
@@ -84,6 +86,7 @@ class Iteration {
   const Index at_;  // first row of λ in u
   MethodResult result_;
   double gap_ = 0, error_ = 0;  // κ and |r|
+  double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
 };
 
@@ -93,7 +96,7 @@ void Iteration::start(double impulse) {
   double* lambda = w_.u.data() + at_;
   w_.system.start(impulse, lambda);
   w_.cones.start(lambda, 1);
-  best_merit_ = std::numeric_limits<double>::infinity();
+  best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
 }
 
 /// Residual of the point, κ, and the judge's word on it.
@@ -102,6 +105,7 @@ void Iteration::measure() {
   system.residual(w_.u, w_.r);
   w_.cones.subtract_velocity(w_.r.data() + at_);
   gap_ = w_.cones.gap();
+  lowest_gap_ = std::min(lowest_gap_, gap_);
   error_ = w_.r.size() > 0 ? w_.r.cwiseAbs().maxCoeff() : 0.0;
   const double merit = gap_ + error_;
   consider(w_.u, merit);

@@ -10,7 +10,7 @@ namespace {
 /// From this size on dense panels pay for an unsymmetric matrix.
 constexpr Index kPanelRows = 100;
 /// Above this size pivoting costs more than the digits are worth.
-constexpr Index kPivotedRows = 4000;
+constexpr Index kPivotedRows = 1000;
 /// Pivots are kept above this part of the largest entry of their row (all rows are of size 1).
 constexpr double kPivotFloor = 1e-16;
 

@@ -11,8 +11,12 @@
 namespace orthant::interior_point {
 namespace {
 
-/// Weight of the proximal term of rows without a cone, after scaling.
+/// Weight of the proximal term of multipliers without a cone, after scaling: redundant rows do not
+/// make K singular.
 constexpr double kProximal = 1e-13;
+/// The same for multipliers in cones, only where elimination has lost its digits: a chain of masses
+/// over twenty decades needs the cones' own terms down to 1e-20.
+constexpr double kSoftening = 1e-12;
 /// A solve whose defect is larger than this part of its right-hand side needs pivoting.
 constexpr double kLostDigits = 1e-5;
 
@@ -97,12 +101,18 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
       }
     }
   }
-  proximal_.clear();
-  for (Index i = velocities_; i < size(); ++i) {
-    const bool cone = i >= at && (std::isfinite(low_[i - at]) || std::isfinite(high_[i - at]));
-    if (!cone && !(i >= at && (off_[i - at] || is_tangent_[i - at])))
-      proximal_.push_back(slot(i, i));
+  std::vector<char>& in_cone = mark_;
+  in_cone.assign(static_cast<std::size_t>(size()), 0);
+  for (std::size_t i = 0; i < cones.size(); ++i) {
+    in_cone[at + cones[i].row] = 1;
+    for (int j = 1; j < cones[i].dim; ++j) in_cone[at + cones[i].tail + j - 1] = 1;
   }
+  proximal_.clear();
+  cone_diagonal_.clear();
+  for (Index i = velocities_; i < size(); ++i) {
+    (in_cone[i] ? cone_diagonal_ : proximal_).push_back(slot(i, i));
+  }
+  softened_ = false;
   symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
   factor_.analyze(K_, velocities_, symmetric_);
 }
@@ -126,7 +136,6 @@ void KktSystem::choose_scales(const CanonicalProblem& p) {
   // A frictional block has one scale for normal and tangents (one unit), one for its torques.
   Index row = 0;
   off_.assign(rows_, 0);
-  is_tangent_.assign(rows_, 0);
   fixed_ = VecX::Zero(rows_);
   for (const Law& law : p.laws) {
     double* e = d.data() + at + row;
@@ -139,7 +148,6 @@ void KktSystem::choose_scales(const CanonicalProblem& p) {
       const int t = law.tangent_dim(), q = law.rolling_dim();
       average(0, 1 + t);
       average(1 + t, q);
-      for (int i = 1; i < law.dim; ++i) is_tangent_[row + i] = 1;
       for (int i = 0; i < t; ++i) off_[row + 1 + i] = law.mu == 0;
       for (int i = 0; i < q; ++i) off_[row + 1 + t + i] = law.mu_r == 0;
     }
@@ -244,8 +252,8 @@ void KktSystem::assemble(const CanonicalProblem& p, const ConeSet& cones) {
       }
     }
   }
-  // A row switched off is the equation λ = 0. Rows without a cone get a tiny proximal term, so that
-  // redundant ones do not make K singular; the step is solved with it, the residual never sees it.
+  // A row switched off is the equation λ = 0. Multipliers may get a tiny proximal term on the
+  // diagonal: the step is solved with it, the residual never sees it.
   for (Index i = 0; i < rows_; ++i) {
     if (off_[i]) triplets_.push_back({at + i, at + i, 1});
   }
@@ -324,7 +332,16 @@ bool KktSystem::factorize(const ConeSet& cones) {
     for (int j = 0; j < n; ++j) values[*to++] += block[j];
   }
   for (const Index i : proximal_) values[i] += kProximal;
+  if (softened_) soften();
+  if (factor_.factorize(K_)) return true;
+  if (softened_) return false;
+  softened_ = true;
+  soften();
   return factor_.factorize(K_);
+}
+
+void KktSystem::soften() {
+  for (const Index i : cone_diagonal_) K_.valuePtr()[i] += kSoftening;
 }
 
 double KktSystem::solve_work() const {
@@ -353,7 +370,14 @@ void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
     return last;
   };
   const double error = refine();
-  if (!(error <= kLostDigits * size) && factor_.pivot_instead(K_)) refine();
+  if (error <= kLostDigits * size) return;
+  if (factor_.pivot_instead(K_)) {
+    refine();
+  } else if (!softened_) {
+    softened_ = true;
+    soften();
+    if (factor_.factorize(K_)) refine();
+  }
 }
 
 void KktSystem::unscale(const VecX& u, Solution& x) const {

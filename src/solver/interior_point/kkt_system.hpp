@@ -55,19 +55,21 @@ class KktSystem {
   void assemble(const CanonicalProblem& problem, const ConeSet& cones);
   void compress();
   Index slot(Index row, Index column) const;
+  void soften();
 
   Index velocities_ = 0, bilateral_ = 0, rows_ = 0;
-  double size_ = 1;        // θ: u = θ s u'
-  VecX s_, g_, fixed_;     // fixed_: impulses of boxes of no width
-  std::vector<char> off_;  // rows of λ switched off: Zero laws, tangents without friction
-  std::vector<char> is_tangent_;
+  double size_ = 1;                 // θ: u = θ s u'
+  VecX s_, g_, fixed_;              // fixed_: impulses of boxes of no width
+  std::vector<char> off_;           // rows of λ switched off: Zero laws, tangents without friction
   std::vector<double> low_, high_;  // bounds of λ entry by entry, scaled; of a cone's axis: 0
   bool exact_ = false, symmetric_ = true;
   std::vector<Triplet> triplets_, sorted_;
   std::vector<Index> count_;
   SparseMatrix K0_, K_;
-  std::vector<Index> slots_;     // where cone i's block goes in K
-  std::vector<Index> proximal_;  // diagonal of rows without a cone in K
+  std::vector<Index> slots_;                     // where cone i's block goes in K
+  std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
+  std::vector<char> mark_;
+  bool softened_ = false;
   KktFactor factor_;
   VecX defect_, correction_;
 };
