@@ -101,7 +101,7 @@ class Run {
  private:
   bool stop() const {
     return result_.residual <= limits_.tolerance || result_.iterations >= max_iterations_ ||
-           limits_.exhausted(result_.work);
+           result_.work >= settings_.max_work || limits_.exhausted(result_.work);
   }
   void prepare();
   void move_to(const VecX& x);
