@@ -102,8 +102,8 @@ double norm(const double* x, Index n) {
   return std::sqrt(s);
 }
 
-/// |λ_c| + τ_c (|D_c|(|v| + |v_free|) + |F_c||λ| + |b_c|) for rows [first, first + dim) of block c.
-/// The size of the terms, entry by entry, so that no other body enters.
+/// |D_c|(|v| + |v_free|) + |F_c||λ| + |b_c| for rows [first, first + dim) of block c: the size of
+/// the terms w_c is made of, entry by entry, so that no other body enters.
 double size_of_terms(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      Index c, Index at, Index first, Index dim) {
   double terms[kMaxLawDim];
@@ -122,7 +122,7 @@ double size_of_terms(const CanonicalProblem& p, const ProblemScale& scale, const
   };
   add(p.D, [&](Index j) { return std::abs(x.v[j]) + std::abs(scale.v_free[j]); });
   add(p.F, [&](Index j) { return std::abs(x.lambda[j]); });
-  return norm(x.lambda.data() + at + first, dim) + scale.tau[at + first] * norm(terms, dim);
+  return norm(terms, dim);
 }
 
 /// 0/0 = 0; anything that is not finite is infinitely wrong.
@@ -132,9 +132,23 @@ double ratio(double error, double size) {
   return std::isfinite(r) ? r : std::numeric_limits<double>::infinity();
 }
 
+/// Work that λ_c does although it must not, in the energy the block has to do with: |e||w~| with e
+/// the distance to the law when λ and w~ are brought to one size.
+double forbidden_work(const Law& law, const double* lambda, const double* w) {
+  double shifted[kMaxLawDim] = {}, tau[kMaxLawDim];
+  for (int i = 0; i < law.dim; ++i) shifted[i] = w[i];
+  shifted[0] += shift_of(law, w);
+  const double speed = norm(shifted, law.dim);
+  if (speed == 0) return 0;
+  const double step = norm(lambda, law.dim) / speed;
+  for (int i = 0; i < law.dim; ++i) tau[i] = step;
+  return distance_to_law(law, lambda, w, tau) * speed;
+}
+
 void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                   const VecX& w, Residual& out) {
-  Index at = 0;
+  Index at = 0, hardest = -1;
+  double most = 0, energy = 0;
   for (Index c = 0; c < p.block_count(); ++c) {
     const Law& law = p.laws[c];
     // Entries of a separable law are blocks of their own.
@@ -143,13 +157,23 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
     entry_law.dim = static_cast<std::uint8_t>(dim);
     for (Index first = 0; first < law.dim; first += dim) {
       const Index row = at + first;
+      const double* lambda = x.lambda.data() + row;
+      const double impulse = norm(lambda, dim);
+      const double speed = size_of_terms(p, scale, x, c, at, first, dim);
       const double error =
-          distance_to_law(entry_law, x.lambda.data() + row, w.data() + row, scale.tau.data() + row);
-      const double rho = ratio(error, size_of_terms(p, scale, x, c, at, first, dim));
+          distance_to_law(entry_law, lambda, w.data() + row, scale.tau.data() + row);
+      const double rho = ratio(error, impulse + scale.tau[row] * speed);
       if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+      const double work = forbidden_work(entry_law, lambda, w.data() + row);
+      energy += impulse * speed;
+      if (work > most) most = work, hardest = c;
     }
     at += law.dim;
   }
+  // A light body under a heavy one: τ_c w_c is nothing beside the load λ_c, however wrong w_c is.
+  // The work λ_c w_c is not, and it has one unit for all blocks.
+  const double work = ratio(most, energy);
+  if (!(work <= out.complementarity)) out.complementarity = work, out.worst_block = hardest;
 }
 
 void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, VecX& size,
