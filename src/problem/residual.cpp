@@ -165,7 +165,7 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
       const double rho = ratio(error, impulse + scale.tau[row] * speed);
       if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
       const double work = forbidden_work(entry_law, lambda, w.data() + row);
-      energy += impulse * speed;
+      energy += (impulse + scale.tau[row] * speed) * speed;
       if (work > most) most = work, hardest = c;
     }
     at += law.dim;

@@ -4,10 +4,10 @@
 //   ρ_c = |λ_c − Π_c(λ_c − τ_c w~_c)| / ( |λ_c| + τ_c (|D_c|(|v| + |v_free|) + |F_c||λ| + |b_c|) )
 //
 // block by block and free of units; τ_c = dim / trace(N_cc) is the block's effective mass. Beside
-// it the work λ_c·w~_c of each block over Σ|λ||w terms|, which sees a light body that flies off
-// under a heavy load where τ_c w_c is nothing beside λ_c. The same for the balance a body at a time
-// and for the joints. Everything is recomputed from v, γ and λ; the solver's own w is not trusted.
-// Maths: docs/notation.md, Residual.
+// it the work λ_c·w~_c of each block over Σ(|λ| + τ s)s, s the size of w's terms, which sees a
+// light body that flies off under a heavy load where τ_c w_c is nothing beside λ_c. The same for
+// the balance a body at a time and for the joints. Everything is recomputed from v, γ and λ; the
+// solver's own w is not trusted. Maths: docs/notation.md, Residual.
 #pragma once
 
 #include <string>
