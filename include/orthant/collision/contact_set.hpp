@@ -14,10 +14,10 @@ struct Contact {
   ContactKey key;
   BodyId body_a{}, body_b{};
   ShapeId shape_a{}, shape_b{};
-  ContactFeature feature;   ///< what shape/ needs to evaluate it again, with derivatives
-  Vec3 point_a, point_b;    ///< witness points, world [m]
-  Vec3 normal;              ///< unit, from B to A, world
-  double gap = 0;           ///< negative = overlap [m]
+  ContactFeature feature;  ///< what shape/ needs to evaluate it again, with derivatives
+  Vec3 point_a, point_b;   ///< witness points, world [m]
+  Vec3 normal;             ///< unit, from B to A, world
+  double gap = 0;          ///< negative = overlap [m]
 };
 
 struct ContactSet {
