@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid HDF5 problems with datasets changed, resized, retyped, removed, or bytes flipped: refused
-// with an Error, or read and valid.
+// Valid HDF5 problems with datasets changed, resized, retyped or removed: refused with an Error, or
+// read and valid. Not flipped bytes: what a damaged header makes the HDF5 library itself do (it has
+// been seen to take gigabytes) says nothing about our reader.
 //
 // The fuzzer's bytes are a recipe, not a file: random bytes would hardly ever be HDF5.
 //   base, then steps of (operation, which object, value)
@@ -216,18 +217,13 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Recipe recipe{data, data + size};
   const Base& base = g_bases[recipe.byte() % g_bases.size()];
-  const bool flip_bytes = recipe.byte() % 2 == 1;
-  std::string image = base.image;
-  while (flip_bytes && recipe.at != recipe.end) {
-    const std::size_t at = recipe.word() % image.size();
-    image[at] = static_cast<char>(recipe.byte());
-  }
+  const std::string& image = base.image;
   std::FILE* out = std::fopen(g_path.c_str(), "wb");
   if (out == nullptr || std::fwrite(image.data(), 1, image.size(), out) != image.size() ||
       std::fclose(out) != 0) {
     std::abort();
   }
-  if (!flip_bytes) mutate(base, recipe);
+  mutate(base, recipe);
   try {
     validate(to_problem(read_problem(g_path)), "fuzz");
   } catch (const Error&) {
