@@ -49,7 +49,7 @@ test-asan test-tsan test-debug: test-%: build-%
 
 test-all: build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
 	$(say) 'testing, long ones included'
-	@ORTHANT_FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) ctest --preset release-long --parallel $(JOBS)
+	@ORTHANT_FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ctest --preset release-long --parallel $(JOBS)
 
 bench: configure-release  ## run the benchmarks, JSON in build/bench
 	$(say) 'building and running the benchmarks'

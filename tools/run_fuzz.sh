@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run_fuzz.sh NAME: runs build/fuzz/bin/NAME for ORTHANT_FUZZ_SECONDS (20) on a copy of its seeds.
+# run_fuzz.sh NAME: runs build/fuzz/bin/NAME for ORTHANT_FUZZ_SECONDS (20) on a copy of its seeds,
+# from random number ORTHANT_FUZZ_SEED (1: a test repeats itself; 0: another one each time).
 # Exit code 77, which ctest reads as skipped, where the program was not built (no clang).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,8 @@ what=${name#fuzz_}
 corpus=build/fuzz/corpus/$name
 mkdir -p "$corpus"
 if [ -d "tests/fuzz/seeds/$what" ]; then cp -n "tests/fuzz/seeds/$what"/* "$corpus"/; fi
-arguments=(-max_total_time="${ORTHANT_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048
+arguments=(-max_total_time="${ORTHANT_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=4096
+           -seed="${ORTHANT_FUZZ_SEED:-1}"
            -print_final_stats=1 -verbosity=0 "-artifact_prefix=build/fuzz/")
 if [ -f "tests/fuzz/$what.dict" ]; then arguments+=("-dict=tests/fuzz/$what.dict"); fi
 if [ -f "tests/fuzz/$what.options" ]; then mapfile -t -O "${#arguments[@]}" arguments < <(grep -v '^#' "tests/fuzz/$what.options"); fi
