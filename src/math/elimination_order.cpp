@@ -23,8 +23,10 @@ std::vector<Index> minimum_degree(const std::vector<Index>& begin,
   Index* inner = pattern.innerIndexPtr();
   for (Index i = 0; i < n; ++i) {
     pattern.outerIndexPtr()[i] = begin[i] + i;
+    Index* const column = inner;
     *inner++ = i;
     inner = std::copy(neighbours.begin() + begin[i], neighbours.begin() + begin[i + 1], inner);
+    std::sort(column, inner);  // Eigen merges columns of the pattern and its transpose in order
   }
   pattern.outerIndexPtr()[n] = begin[n] + n;
   std::fill(pattern.valuePtr(), pattern.valuePtr() + pattern.nonZeros(), 1.0);
