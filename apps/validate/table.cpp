@@ -50,8 +50,12 @@ Checks run(const std::vector<std::string>& names,
     while (i < known.size() && known[i] != name) ++i;
     if (i == known.size()) {
       const std::string near = nearest_spelling(name, known.data(), known.size());
+      std::string allowed;
+      for (const std::string_view k : known)
+        allowed += (allowed.empty() ? "" : ", ") + std::string(k);
       throw Error("validate", "unknown check '" + name + "'" +
-                                  (near.empty() ? "" : " (did you mean '" + near + "'?)"));
+                                  (near.empty() ? "" : " (did you mean '" + near + "'?)") +
+                                  "; allowed: " + allowed);
     }
     wanted[i] = true;
   }

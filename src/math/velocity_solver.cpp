@@ -72,30 +72,29 @@ bool VelocitySolver::factorize(const VelocityMatrix& H) {
   return true;
 }
 
-void VelocitySolver::solve_block(Index i, double* x) const {
-  const Index n = offset_[i + 1] - offset_[i];
-  const double* a = inverse_.data() + value_begin_[i];
+namespace {
+
+/// x = A x, or Aᵀ x, for one small row-major block.
+template <bool Transposed>
+void multiply_in_place(const double* a, Index n, double* x) {
   double y[kMaxVelocityBlock];
   ORTHANT_ASSERT(n <= kMaxVelocityBlock);
   for (Index r = 0; r < n; ++r) {
     double s = 0;
-    for (Index c = 0; c < n; ++c) s += a[r * n + c] * x[c];
+    for (Index c = 0; c < n; ++c) s += (Transposed ? a[c * n + r] : a[r * n + c]) * x[c];
     y[r] = s;
   }
   for (Index r = 0; r < n; ++r) x[r] = y[r];
 }
 
+}  // namespace
+
+void VelocitySolver::solve_block(Index i, double* x) const {
+  multiply_in_place<false>(inverse_.data() + value_begin_[i], offset_[i + 1] - offset_[i], x);
+}
+
 void VelocitySolver::solve_block_transpose(Index i, double* x) const {
-  const Index n = offset_[i + 1] - offset_[i];
-  const double* a = inverse_.data() + value_begin_[i];
-  double y[kMaxVelocityBlock];
-  ORTHANT_ASSERT(n <= kMaxVelocityBlock);
-  for (Index r = 0; r < n; ++r) {
-    double s = 0;
-    for (Index c = 0; c < n; ++c) s += a[c * n + r] * x[c];
-    y[r] = s;
-  }
-  for (Index r = 0; r < n; ++r) x[r] = y[r];
+  multiply_in_place<true>(inverse_.data() + value_begin_[i], offset_[i + 1] - offset_[i], x);
 }
 
 void VelocitySolver::solve(const VecX& y, VecX& x) const {
