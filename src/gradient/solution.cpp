@@ -207,6 +207,15 @@ ProblemDerivative zero_derivative(const CanonicalProblem& p) {
   return d;
 }
 
+ResidualDerivative zero_residual(const CanonicalProblem& p) {
+  ResidualDerivative d;
+  d.balance = VecX::Zero(p.velocity_count());
+  d.bilateral = VecX::Zero(p.bilateral_count());
+  d.blocks = VecX::Zero(p.row_count());
+  d.mu = d.mu_r = d.lo = d.hi = VecX::Zero(p.block_count());
+  return d;
+}
+
 struct SolutionGradient::Impl {
   const CanonicalProblem* p;
   Solution x;
@@ -457,7 +466,7 @@ SolutionGradient& SolutionGradient::operator=(SolutionGradient&&) noexcept = def
 
 const GradientCertificate& SolutionGradient::certificate() const { return impl_->certificate; }
 
-ProblemDerivative SolutionGradient::pull_back(const Solution& by) {
+ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
   Impl& m = *impl_;
   const CanonicalProblem& p = *m.p;
   VecX by_v = or_zero(by.v, m.nv, "incoming gradient by v");
@@ -471,21 +480,13 @@ ProblemDerivative SolutionGradient::pull_back(const Solution& by) {
   VecX b(m.nv + m.nc + m.nl), a;
   b << by_v, by_gamma, by_lambda;
   m.solve(b, true, a);
-  const VecX a_v = a.head(m.nv), a_gamma = a.segment(m.nv, m.nc), a_lambda = a.tail(m.nl);
+  const VecX a_lambda = a.tail(m.nl);
+  ResidualDerivative d = zero_residual(p);
+  d.balance = a.head(m.nv);
+  d.bilateral = -a.segment(m.nv, m.nc);
   VecX y;
   m.apply_tpg(a_lambda, true, y);
-
-  ProblemDerivative d = zero_derivative(p);
-  d.k = a_v;
-  d.e = -a_gamma;
-  d.b = by_w - y;
-  outer_add(p.C, 1, m.x.gamma, a_v, d.C);
-  outer_add(p.C, -1, a_gamma, m.x.v, d.C);
-  outer_add(p.D, 1, m.x.lambda, a_v, d.D);
-  outer_add(p.D, 1, d.b, m.x.v, d.D);  // −y vᵀ from the law, + by_w vᵀ from w itself
-  outer_add(p.F, 1, d.b, m.x.lambda, d.F);
-  std::size_t at = 0;
-  p.H.for_each_entry([&](Index r, Index c) { d.H[at++] = -a_v[r] * m.x.v[c]; });
+  d.blocks = by_w - y;
   for (std::size_t c = 0; c < m.blocks.size(); ++c) {
     const BlockDerivative& B = m.blocks[c];
     for (int r = 0; r < p.laws[c].dim; ++r) {
@@ -499,32 +500,16 @@ ProblemDerivative SolutionGradient::pull_back(const Solution& by) {
   return d;
 }
 
-Solution SolutionGradient::push_forward(const ProblemDerivative& change) {
+Solution SolutionGradient::tangent(const ResidualDerivative& change) {
   Impl& m = *impl_;
   const CanonicalProblem& p = *m.p;
-  VecX balance = or_zero(change.k, m.nv, "change of k");
-  VecX joints = -or_zero(change.e, m.nc, "change of e");
-  VecX w = or_zero(change.b, m.nl, "change of b");
+  const VecX balance = or_zero(change.balance, m.nv, "change of the balance");
+  const VecX joints = -or_zero(change.bilateral, m.nc, "change of the bilateral rows");
+  const VecX w = or_zero(change.blocks, m.nl, "change of the blocks");
   const VecX mu = or_zero(change.mu, p.block_count(), "change of mu");
   const VecX mu_r = or_zero(change.mu_r, p.block_count(), "change of mu_r");
   const VecX lo = or_zero(change.lo, p.block_count(), "change of lo");
   const VecX hi = or_zero(change.hi, p.block_count(), "change of hi");
-  if (!change.H.empty()) {
-    std::size_t at = 0;
-    p.H.for_each_entry([&](Index r, Index c) { balance[r] -= change.H[at++] * m.x.v[c]; });
-  }
-  if (!change.C.empty()) {
-    const BlockRows dC = with_values(p.C, change.C);
-    dC.multiply_transpose_add(1, m.x.gamma, balance);
-    dC.multiply_add(-1, m.x.v, joints);
-  }
-  if (!change.D.empty()) {
-    const BlockRows dD = with_values(p.D, change.D);
-    dD.multiply_transpose_add(1, m.x.lambda, balance);
-    dD.multiply_add(1, m.x.v, w);
-  }
-  if (!change.F.empty()) with_values(p.F, change.F).multiply_add(1, m.x.lambda, w);
-
   VecX law;
   m.apply_tpg(w, false, law);
   law = -law;
@@ -543,6 +528,57 @@ Solution SolutionGradient::push_forward(const ProblemDerivative& change) {
   if (!p.D.empty()) p.D.multiply_add(1, out.v, out.w);
   if (!p.F.empty()) p.F.multiply_add(1, out.lambda, out.w);
   return out;
+}
+
+ProblemDerivative SolutionGradient::pull_back(const Solution& by) {
+  Impl& m = *impl_;
+  const CanonicalProblem& p = *m.p;
+  ResidualDerivative a = adjoint(by);
+  ProblemDerivative d = zero_derivative(p);
+  outer_add(p.C, 1, m.x.gamma, a.balance, d.C);
+  outer_add(p.C, 1, a.bilateral, m.x.v, d.C);
+  outer_add(p.D, 1, m.x.lambda, a.balance, d.D);
+  outer_add(p.D, 1, a.blocks, m.x.v, d.D);
+  outer_add(p.F, 1, a.blocks, m.x.lambda, d.F);
+  std::size_t at = 0;
+  p.H.for_each_entry([&](Index r, Index c) { d.H[at++] = -a.balance[r] * m.x.v[c]; });
+  d.k = std::move(a.balance);
+  d.e = std::move(a.bilateral);
+  d.b = std::move(a.blocks);
+  d.mu = std::move(a.mu);
+  d.mu_r = std::move(a.mu_r);
+  d.lo = std::move(a.lo);
+  d.hi = std::move(a.hi);
+  return d;
+}
+
+Solution SolutionGradient::push_forward(const ProblemDerivative& change) {
+  Impl& m = *impl_;
+  const CanonicalProblem& p = *m.p;
+  ResidualDerivative r;
+  r.balance = or_zero(change.k, m.nv, "change of k");
+  r.bilateral = or_zero(change.e, m.nc, "change of e");
+  r.blocks = or_zero(change.b, m.nl, "change of b");
+  if (!change.H.empty()) {
+    std::size_t at = 0;
+    p.H.for_each_entry([&](Index i, Index c) { r.balance[i] -= change.H[at++] * m.x.v[c]; });
+  }
+  if (!change.C.empty()) {
+    const BlockRows dC = with_values(p.C, change.C);
+    dC.multiply_transpose_add(1, m.x.gamma, r.balance);
+    dC.multiply_add(1, m.x.v, r.bilateral);
+  }
+  if (!change.D.empty()) {
+    const BlockRows dD = with_values(p.D, change.D);
+    dD.multiply_transpose_add(1, m.x.lambda, r.balance);
+    dD.multiply_add(1, m.x.v, r.blocks);
+  }
+  if (!change.F.empty()) with_values(p.F, change.F).multiply_add(1, m.x.lambda, r.blocks);
+  r.mu = change.mu;
+  r.mu_r = change.mu_r;
+  r.lo = change.lo;
+  r.hi = change.hi;
+  return tangent(r);
 }
 
 }  // namespace orthant

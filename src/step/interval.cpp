@@ -117,8 +117,9 @@ bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial) {
   StepWorkspace::Impl& work = run.work;
   const double beta =
       run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
-  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,
-                row_settings(run, dt, restitution), beta, work.assembly);
+  work.row_settings = row_settings(run, dt, restitution);
+  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts, work.row_settings,
+                beta, work.assembly);
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
@@ -173,6 +174,11 @@ void find_displacement(StepRun& run, double dt) {
 }
 
 void advance(StepRun& run, double dt) {
+  if (run.record != nullptr) {
+    SolveRecord& last = run.record->solves.back();
+    last.rows = run.work.row_settings;
+    if (run.model.law() == LawOfMotion::Inertial) last.touched = run.work.touched;
+  }
   keep_impulses(run, dt, run.work.solution, run.warm);
   boxplus(run.model, run.x.q, run.work.delta, run.x.q);
   run.x.v.head(run.model.dynamic_v_size()) = run.work.solution.v;

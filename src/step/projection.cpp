@@ -69,6 +69,7 @@ void project_positions(StepRun& run) {
     if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
                           work.correction_solution))
       break;
+    if (run.record != nullptr) run.record->solves.back().deepest = kShare * size;
     work.delta.setZero(run.model.v_size());
     work.delta.head(run.model.dynamic_v_size()) = work.correction_solution.v;
     boxplus(run.model, run.x.q, work.delta, run.x.q);

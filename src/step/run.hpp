@@ -25,6 +25,7 @@ struct StepWorkspace::Impl {
   std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not with the mean velocity
   std::vector<unsigned char> jointed;  // by dynamic body
   Residual residual;                   // of the last solve
+  ContactRowSettings row_settings;     // of `assembly`
   VecX delta, flight, q, psi;
 };
 

@@ -73,6 +73,7 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
   check_arguments(run);
   if (record != nullptr) {
     record->before = state;
+    record->u = u;
     record->solves.clear();
   }
   const State before = state;
@@ -86,7 +87,10 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
   state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
   state.step = before.step + 1;
   measure_energy(run);
-  if (record != nullptr) record->after = state;
+  if (record != nullptr) {
+    record->after = state;
+    record->outcome = report.outcome;
+  }
   return report;
 }
 

@@ -70,6 +70,15 @@ struct ProblemDerivative {
 };
 ProblemDerivative zero_derivative(const CanonicalProblem& problem);
 
+/// The equations of an answer that is held, k − H v + Cᵀγ + Dᵀλ, C v + e and D v + F λ + b, and the
+/// data of the laws: their change, or the derivative of a scalar by them. All a caller needs who
+/// knows how the equations change without knowing how every entry of H, C, D and F does.
+struct ResidualDerivative {
+  VecX balance, bilateral, blocks;
+  VecX mu, mu_r, lo, hi;  ///< one a block
+};
+ResidualDerivative zero_residual(const CanonicalProblem& problem);
+
 class SolutionGradient {
  public:
   /// Factorises the derivative at the answer x. Keeps references to `problem`; copies the answer.
@@ -84,6 +93,10 @@ class SolutionGradient {
   ProblemDerivative pull_back(const Solution& by_answer);
   /// Jacobian–vector product: a change of the data in, the change of the answer out.
   Solution push_forward(const ProblemDerivative& change);
+
+  /// The same two products by and of the equations at the answer.
+  ResidualDerivative adjoint(const Solution& by_answer);
+  Solution tangent(const ResidualDerivative& change);
 
   const GradientCertificate& certificate() const;
 

@@ -52,11 +52,17 @@ struct SolveRecord {
   ContactSet contacts;  ///< keys and features, in row order
   Solution solution;
   Residual residual;
+  ContactRowSettings rows = {};  ///< Step: how gaps became rows
+  /// Step: dynamic bodies that moved with v⁺; the others flew, second order. Empty: all of them.
+  std::vector<unsigned char> touched = {};
+  double deepest = 0;  ///< Projection: overlap undone in this round at most [m]
 };
 
 /// A step as an ordered list of solves; one reverse walk serves events, ReLCP, projection, Newton.
 struct StepRecord {
   State before, after;
+  VecX u;                                ///< controls
+  Outcome outcome = Outcome::NotFinite;  ///< of the step
   std::vector<SolveRecord> solves;
 };
 

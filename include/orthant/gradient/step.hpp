@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/step.hpp: (model, parameters, settings, record of a step) => its derivative.
+//   (q⁺, v⁺) = step(q, v, u, parameters):   pull_back:    ḡ(q⁺, v⁺) => ḡ(q, v, u, parameters)
+//                                           push_forward: d(q, v, u, parameters) => d(q⁺, v⁺)
+// Configurations have tangent coordinates everywhere here, as State::v has them: a derivative by q
+// is a derivative by δ in q ⊞ δ, world axes, at the centre of mass, v_size() numbers. Parameters
+// are aligned with Parameters::values. Every solve of the record is differentiated where it was
+// solved (gradient/solution.hpp), its data through the kernels that made them: curvature of the
+// bodies, levers, inertia, and the times of located impacts included. Never by differences.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orthant/gradient/solution.hpp"
+#include "orthant/step/step.hpp"
+
+namespace orthant {
+
+struct StepGradientSettings {
+  SolutionGradientSettings solution = {};  ///< element at kinks, smoothing, tolerances
+  bool parameters = true;  ///< false: no derivative by parameters, which stay zero; cheaper
+  bool force = false;      ///< differentiate a step that did not converge; the certificate says so
+};
+
+/// Derivative of a scalar by a state. Members may be empty on input: zero.
+struct StateCotangent {
+  VecX q;  ///< by the tangent of q, v_size()
+  VecX v;  ///< v_size()
+};
+
+/// Derivative of a scalar by what one solve of the record found, beyond the state. Members may be
+/// empty: zero.
+struct SolveCotangent {
+  VecX lambda, gamma;  ///< by rows of its problem [as Solution]
+  /// By the impulse of each contact on its body A, world axes: column c is contacts[c] of the
+  /// record. 3 x contacts.
+  MatX impulse_W;
+  VecX gap;  ///< by the gap of each contact at the configuration the solve was assembled at
+};
+
+/// Derivative of a scalar by all that a step reads.
+struct StepCotangent {
+  VecX q, v;        ///< by the state before, tangent coordinates
+  VecX u;           ///< control_count()
+  VecX parameters;  ///< aligned with Parameters::values
+};
+
+/// A change of all that a step reads. Members may be empty: zero.
+struct StepTangent {
+  VecX q = {}, v = {}, u = {}, parameters = {};
+};
+struct StateTangent {
+  VecX q, v;
+};
+
+/// d(q⁺, v⁺) = A d(q, v) + B du, tangent coordinates: A is 2 v_size square.
+struct StepJacobian {
+  MatX A, B;
+};
+
+/// What is known about the derivative of a step.
+struct StepCertificate {
+  struct Entry {
+    ContactKey key;
+    ContactState state = ContactState::Separate;
+    bool impact = false;  ///< of a located impact, not of the interval
+  };
+  std::vector<Entry> contacts;  ///< of all impacts and intervals of the step, in order
+  bool converged = false;       ///< the step met its tolerance
+  bool exact = true;            ///< false: something was held fixed, see `reason`
+  std::string reason;           ///< first reason not to be exact, empty otherwise
+  Index floating = 0;           ///< rows on a border: only one-sided derivatives exist
+  double margin = 1;            ///< smallest distance to a border, relative
+  double reciprocal_condition = 1;
+  double solve_error = 0;  ///< worst of the linear solves made so far
+  double residual = 0;     ///< worst of the answers differentiated
+  KinkChoice element = KinkChoice::Clamp;
+  int impacts = 0;  ///< located, their time differentiated
+};
+
+class StepGradient {
+ public:
+  /// Rebuilds and factorises every solve of `record`. Model, parameters and record must outlive
+  /// this. Throws Error for a record without solves, a step that did not converge (unless
+  /// settings.force), an integrator that has no derivative.
+  StepGradient(const Model& model, const Parameters& parameters, const StepSettings& settings,
+               const StepRecord& record, const StepGradientSettings& gradient = {});
+  ~StepGradient();
+  StepGradient(StepGradient&&) noexcept;
+  StepGradient& operator=(StepGradient&&) noexcept;
+
+  /// Vector–Jacobian product. `solves`: empty, or one a solve of the record. Throws Error when an
+  /// incoming number is not finite or a size is wrong.
+  StepCotangent pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves = {});
+  /// Jacobian–vector product.
+  StateTangent push_forward(const StepTangent& change);
+  /// Dense, one pull_back a row: for small systems.
+  StepJacobian jacobian();
+
+  const StepCertificate& certificate() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Throws Error with the nearest spelling unless every name is a parameter; their places.
+std::vector<Index> find_parameters(const Model& model, std::span<const std::string> names);
+
+}  // namespace orthant

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/elements.hpp: the equations of one solve, object by object, in any reader's scalar.
+//   R_balance = k − H v⁺ + Cᵀγ + Dᵀλ,   R_bilateral = C v⁺ + e,   R_blocks = D v⁺ + F λ + b
+// with (v⁺, γ, λ) held at the answer. The sums over a model are what assemble_*() fills a problem
+// with; here each object adds its own share through the same kernels.
+#pragma once
+
+#include <numbers>
+
+#include "gradient/reader.hpp"
+#include "orthant/constraint/assemble.hpp"
+#include "orthant/constraint/contact_kernel.hpp"
+#include "orthant/force/balance_kernel.hpp"
+#include "orthant/model/material_kernel.hpp"
+
+namespace orthant::internal {
+
+template <class R>
+using ScalarOf = typename R::T;
+
+/// Adds `sign` times a wrench to the balance of a body, if it has one.
+template <class R>
+void put_wrench(R& r, BodyId id, const WrenchT<ScalarOf<R>>& w, double sign) {
+  using T = ScalarOf<R>;
+  if (id == kWorld || !r.x.model.body(id).is_dynamic()) return;
+  const Body& body = r.x.model.body(id);
+  T out[6] = {T(0), T(0), T(0), T(0), T(0), T(0)};
+  add_wrench(body.planar, w, T(sign), out);
+  for (Index i = 0; i < body.v_size; ++i) r.balance(body.v_begin + i, out[i]);
+}
+
+// --- bodies -------------------------------------------------------------------------------------
+
+/// Without forces (an impact, a correction): M (v − v⁺), or −M δ where there is no v.
+template <class R>
+void mass_element(R& r, BodyId id, bool with_velocity) {
+  using T = ScalarOf<R>;
+  const Body& body = r.x.model.body(id);
+  T v[6], end[6], inertia[6];
+  r.end_velocity(id, end);
+  if (with_velocity) {
+    r.velocity(id, v);
+  } else {
+    for (T& entry : v) entry = T(0);
+  }
+  WrenchT<T> w;
+  if (r.x.model.law() == LawOfMotion::Overdamped) {
+    w = overdamped_balance<T>(body.planar, r.parameter(body.drag), r.parameter(body.length), end,
+                              T(1));
+    put_wrench(r, id, w, -1);
+    return;
+  }
+  const T mass = r.parameter(body.mass);
+  r.parameters(body.inertia, body.planar ? 1 : 6, inertia);
+  w.force = (linear_part(body.planar, v) - linear_part(body.planar, end)) * mass;
+  const Vec3T<T> change = angular_part(body.planar, v) - angular_part(body.planar, end);
+  if (body.planar) {
+    w.torque = change * inertia[0];
+  } else {
+    w.torque = world_inertia<T>(r.place(id).pose.p, inertia_matrix<T>(inertia)) * change;
+  }
+  put_wrench(r, id, w, 1);
+}
+
+/// M (v* − v⁺) + h m g of a step, and where it flies: the tangent of its flight.
+template <class R>
+void body_element(R& r, BodyId id, bool flies) {
+  using T = ScalarOf<R>;
+  const Model& model = r.x.model;
+  const Body& body = model.body(id);
+  const T h = r.duration();
+  T end[6], g[3];
+  r.end_velocity(id, end);
+  r.parameters(model.gravity(), 3, g);
+  const T mass = r.parameter(body.mass);
+  WrenchT<T> weight;
+  weight.force = Vec3T<T>(g[0], g[1], body.planar ? T(0) : g[2]) * (mass * h);
+  put_wrench(r, id, weight, 1);
+  if (model.law() == LawOfMotion::Overdamped) {
+    const WrenchT<T> w = overdamped_balance<T>(body.planar, r.parameter(body.drag),
+                                               r.parameter(body.length), end, h);
+    put_wrench(r, id, w, -1);
+    return;
+  }
+  T v[6], inertia[6];
+  r.velocity(id, v);
+  r.parameters(body.inertia, body.planar ? 1 : 6, inertia);
+  const Vec3T<T> now = linear_part(body.planar, v), next = linear_part(body.planar, end);
+  const Vec3T<T> spin = angular_part(body.planar, v), spin_next = angular_part(body.planar, end);
+  WrenchT<T> w;
+  w.force = (now - next) * mass;
+  Vec3T<T> coast = spin, turn = spin * h;
+  if (body.planar) {
+    w.torque = (coast - spin_next) * inertia[0];
+  } else {
+    const Mat3T<T> J = inertia_matrix<T>(inertia);
+    const QuatT<T> p = r.place(id).pose.p;
+    // Gyroscopic terms are quadratic in the spin: a body that does not turn has none.
+    if (value_of(spin.squaredNorm()) > 0) {
+      const FreeRotationT<T> free = free_rotation<T>(J, p, spin, h);
+      coast = free.omega;
+      turn = free.turn;
+    }
+    w.torque = world_inertia<T>(p, J) * Vec3T<T>(coast - spin_next);
+  }
+  put_wrench(r, id, w, 1);
+  if (!flies) return;
+  const Vec3T<T> shift = (now + next) * (h * T(0.5));
+  turn += (spin_next - coast) * (h * T(0.5));
+  for (int i = 0; i < (body.planar ? 2 : 3); ++i) r.delta(body.v_begin + i, shift[i]);
+  if (body.planar) {
+    r.delta(body.v_begin + 2, turn[2]);
+  } else {
+    for (int i = 0; i < 3; ++i) r.delta(body.v_begin + 3 + i, turn[i]);
+  }
+}
+
+// --- forces -------------------------------------------------------------------------------------
+
+/// As table_value(), reading only the two entries it needs.
+template <class R>
+ScalarOf<R> table_at(R& r, const TimeTable& table, double t) {
+  using T = ScalarOf<R>;
+  if (table.empty()) return T(0);
+  const std::size_t n = table.times.size();
+  if (t <= table.times.front()) return r.parameter(table.value_begin);
+  if (t >= table.times.back()) return r.parameter(table.value_begin + static_cast<Index>(n) - 1);
+  std::size_t i = 1;
+  while (table.times[i] < t) ++i;
+  const double s = (t - table.times[i - 1]) / (table.times[i] - table.times[i - 1]);
+  const Index at = table.value_begin + static_cast<Index>(i);
+  return r.parameter(at - 1) * T(1 - s) + r.parameter(at) * T(s);
+}
+
+/// As table_slope().
+template <class R>
+ScalarOf<R> slope_at(R& r, const TimeTable& table, double t) {
+  using T = ScalarOf<R>;
+  if (table.empty() || t < table.times.front() || t >= table.times.back()) return T(0);
+  std::size_t i = 1;
+  while (table.times[i] <= t) ++i;
+  const Index at = table.value_begin + static_cast<Index>(i);
+  return (r.parameter(at) - r.parameter(at - 1)) / T(table.times[i] - table.times[i - 1]);
+}
+
+template <class R>
+void force_element(R& r, const Force& force, double t) {
+  using T = ScalarOf<R>;
+  const Model& model = r.x.model;
+  const T h = r.duration();
+  T x[9];
+  if (force.kind == ForceKind::Spring) {
+    const BodyId some = force.a != kWorld ? force.a : force.b;
+    const bool planar = model.body(some).planar;
+    r.parameters(force.parameter_begin, planar ? 7 : 9, x);
+    T a[6], b[6];
+    r.end_velocity(force.a, a);
+    r.end_velocity(force.b, b);
+    const PairWrenchT<T> w = spring_balance<T>(
+        planar, x, r.place(force.a).pose, linear_part(planar, a), angular_part(planar, a),
+        r.place(force.b).pose, linear_part(planar, b), angular_part(planar, b), h);
+    put_wrench(r, force.a, w.a, -1);
+    put_wrench(r, force.b, w.b, -1);
+    return;
+  }
+  const Body& body = model.body(force.a);
+  const QuatT<T> p = r.place(force.a).pose.p;
+  const T factor = force.table.empty() ? T(1) : table_at(r, force.table, t);
+  WrenchT<T> w;
+  if (force.kind == ForceKind::Body) {
+    r.parameters(force.parameter_begin, body.planar ? 3 : 6, x);
+    w = body_force<T>(body.planar, force.body_axes, p, x);
+  } else {
+    r.parameters(force.parameter_begin, body.planar ? 4 : 6, x);
+    w = point_force<T>(body.planar, force.body_axes, p, x);
+  }
+  w.force = w.force * (factor * h);
+  w.torque = w.torque * (factor * h);
+  put_wrench(r, force.a, w, 1);
+}
+
+template <class R>
+JointFramesT<ScalarOf<R>> frames_of(R& r, const Joint& joint) {
+  using T = ScalarOf<R>;
+  T x[14];
+  r.parameters(joint.parameter_begin, 2 * frame_size(joint.planar), x);
+  return joint_frames<T>(joint.planar, r.place(joint.a), r.place(joint.b), x);
+}
+
+/// Twists of both bodies of a joint at the end of the solve.
+template <class T>
+struct PairTwist {
+  Vec3T<T> v_a, w_a, v_b, w_b;
+};
+template <class R>
+PairTwist<ScalarOf<R>> end_twists(R& r, const Joint& joint) {
+  using T = ScalarOf<R>;
+  T a[6], b[6];
+  r.end_velocity(joint.a, a);
+  r.end_velocity(joint.b, b);
+  return {linear_part(joint.planar, a), angular_part(joint.planar, a), linear_part(joint.planar, b),
+          angular_part(joint.planar, b)};
+}
+template <class T>
+T rate_of(const JointRowT<T>& row, const PairTwist<T>& x) {
+  return row_rate<T>(row, x.v_a, x.w_a, x.v_b, x.w_b);
+}
+
+template <class R>
+void put_pair(R& r, const Joint& joint, const PairWrenchT<ScalarOf<R>>& w, double sign) {
+  put_wrench(r, joint.a, w.a, sign);
+  put_wrench(r, joint.b, w.b, sign);
+}
+
+template <class R>
+void joint_spring_element(R& r, const Joint& joint) {
+  using T = ScalarOf<R>;
+  const JointFramesT<T> f = frames_of(r, joint);
+  const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, f);
+  const T stiffness = joint.stiffness != kNone ? r.parameter(joint.stiffness) : T(0);
+  const T damping = joint.damping != kNone ? r.parameter(joint.damping) : T(0);
+  const T stretch = joint.stiffness == kNone ? T(0)
+                                             : joint_coordinate<T>(joint.kind, joint.planar, f) -
+                                                   r.parameter(joint.rest);
+  const T push = joint_spring_balance<T>(stiffness, damping, stretch,
+                                         rate_of(row, end_twists(r, joint)), r.duration());
+  put_pair(r, joint, along_row<T>(row, push), -1);
+}
+
+template <class R>
+void actuator_element(R& r, const Actuator& actuator, Index i) {
+  using T = ScalarOf<R>;
+  const T impulse = r.control(i) * r.duration();
+  T x[6];
+  if (actuator.kind == ActuatorKind::Body) {
+    const Body& body = r.x.model.body(actuator.body);
+    r.parameters(actuator.parameter_begin, body.planar ? 3 : 6, x);
+    WrenchT<T> w = body_force<T>(body.planar, actuator.body_axes, r.place(actuator.body).pose.p, x);
+    w.force = w.force * impulse;
+    w.torque = w.torque * impulse;
+    put_wrench(r, actuator.body, w, 1);
+    return;
+  }
+  const Joint& joint = r.x.model.joint(actuator.joint);
+  const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, frames_of(r, joint));
+  put_pair(r, joint, along_row<T>(row, r.parameter(actuator.parameter_begin) * impulse), 1);
+}
+
+// --- contacts -----------------------------------------------------------------------------------
+
+/// Gap, normal, points with the recorded features held.
+template <class R>
+ContactPointT<ScalarOf<R>> evaluate(R& r, const Contact& contact, const PoseT<ScalarOf<R>>& X_WA,
+                                    const PoseT<ScalarOf<R>>& X_WB) {
+  using T = ScalarOf<R>;
+  thread_local std::vector<T> buffer;
+  const auto shape = [&](ShapeId id) -> const ShapeInstance& { return r.x.model.shape(id); };
+  const ShapeInstance &a = shape(contact.shape_a), &b = shape(contact.shape_b);
+  const Index n_a = a.shape.parameter_count(), n_b = b.shape.parameter_count();
+  buffer.assign(static_cast<std::size_t>(n_a + n_b), T(0));
+  r.parameters(a.parameter_begin, n_a, buffer.data());
+  r.parameters(b.parameter_begin, n_b, buffer.data() + n_a);
+  T offset[7];
+  const auto placed_shape = [&](const ShapeInstance& s, const PoseT<T>& X_WB_) {
+    const bool planar = s.planar();
+    r.parameters(s.offset_begin, frame_size(planar), offset);
+    return compose<T>(X_WB_, frame_pose<T>(planar, offset));
+  };
+  const PoseT<T> X_A = placed_shape(a, X_WA), X_B = placed_shape(b, X_WB);
+  return evaluate_contact<T>(contact.feature, a.shape.view(buffer.data()), X_A,
+                             b.shape.view(buffer.data() + n_a), X_B);
+}
+
+/// A contact of a solve: what its rows are built from, in T.
+template <class T>
+struct ContactGeometry {
+  ContactPointT<T> point;
+  Vec3T<T> r_a, r_b;  // levers to the common point
+  Vec3T<T> v_a, w_a, v_b, w_b;
+
+  Vec3T<T> relative() const { return v_a + w_a.cross(r_a) - v_b - w_b.cross(r_b); }
+};
+
+template <class R>
+ContactGeometry<ScalarOf<R>> geometry_of(R& r, const Contact& contact) {
+  using T = ScalarOf<R>;
+  const PoseT<T> X_WA = r.place(contact.body_a).pose, X_WB = r.place(contact.body_b).pose;
+  ContactGeometry<T> c;
+  c.point = evaluate(r, contact, X_WA, X_WB);
+  const Vec3T<T> middle = (c.point.point_a + c.point.point_b) * T(0.5);
+  c.r_a = middle - X_WA.x;
+  c.r_b = middle - X_WB.x;
+  return c;
+}
+
+template <class R>
+void read_twists(R& r, const Contact& contact, bool end, ContactGeometry<ScalarOf<R>>& c) {
+  using T = ScalarOf<R>;
+  const bool planar = r.x.model.shape(contact.shape_a).planar();
+  T a[6], b[6];
+  if (end) {
+    r.end_velocity(contact.body_a, a);
+    r.end_velocity(contact.body_b, b);
+  } else {
+    r.velocity(contact.body_a, a);
+    r.velocity(contact.body_b, b);
+  }
+  c.v_a = linear_part(planar, a);
+  c.w_a = angular_part(planar, a);
+  c.v_b = linear_part(planar, b);
+  c.w_b = angular_part(planar, b);
+}
+
+/// contact_material(), reading only the parameters of the two surfaces.
+template <class R>
+ContactMaterialT<ScalarOf<R>> material_of(R& r, MaterialId a, MaterialId b) {
+  using T = ScalarOf<R>;
+  const Model& model = r.x.model;
+  const Material &A = model.material(a), &B = model.material(b);
+  const CombineRule rule = std::max(A.combine, B.combine);
+  const MaterialPair none;
+  const MaterialPair* pair = find_material_pair(model, a, b);
+  const MaterialPair& p = pair != nullptr ? *pair : none;
+  const auto pick = [&](Index given, Index i, Index j) -> T {
+    if (given != kNone) return r.parameter(given);
+    return i == j ? r.parameter(i) : combine<T>(rule, r.parameter(i), r.parameter(j));
+  };
+  ContactMaterialT<T> c;
+  c.friction = pick(p.friction, A.friction, B.friction);
+  c.restitution = pick(p.restitution, A.restitution, B.restitution);
+  c.rolling_friction = pick(p.rolling_friction, A.rolling_friction, B.rolling_friction);
+  c.compliance = p.compliance != kNone ? r.parameter(p.compliance)
+                                       : r.parameter(A.compliance) + r.parameter(B.compliance);
+  return c;
+}
+
+/// Dᵀλ on both bodies, and the world impulse.
+template <class R>
+void put_impulse(R& r, const Contact& contact, Index number, const ContactGeometry<ScalarOf<R>>& c,
+                 const Vec3T<ScalarOf<R>>& force, const Vec3T<ScalarOf<R>>& torque) {
+  using T = ScalarOf<R>;
+  WrenchT<T> w;
+  w.force = force;
+  w.torque = c.r_a.cross(force) + torque;
+  put_wrench(r, contact.body_a, w, 1);
+  w.torque = c.r_b.cross(force) + torque;
+  put_wrench(r, contact.body_b, w, -1);
+  r.impulse(number, force);
+}
+
+template <class R>
+void contact_element(R& r, const Contact& contact, Index number, const ContactBlock& block,
+                     FrictionModel friction, GapBranch branch, double beta) {
+  using T = ScalarOf<R>;
+  const Model& model = r.x.model;
+  const bool planar = model.shape(contact.shape_a).planar();
+  const double* lambda = r.x.record.solution.lambda.data() + block.row;
+  ContactGeometry<T> c = geometry_of(r, contact);
+  r.gap(number, c.point.gap);
+  Vec3T<T> frame[3];
+  contact_frame<T>(planar, c.point.normal, frame);
+
+  // Material: μ, ε, rolling, compliance from the parameters of both surfaces.
+  const MaterialId ma = model.shape(contact.shape_a).material;
+  const MaterialId mb = model.shape(contact.shape_b).material;
+  const ContactMaterialT<T> material = material_of(r, ma, mb);
+
+  const T h = r.duration();
+  T b_n(0);
+  if (block.bounces) {
+    read_twists(r, contact, false, c);
+    b_n = material.restitution * c.point.normal.dot(c.relative());
+    const double by_gap = (branch == GapBranch::Overlap ? beta : 1.0) * contact.gap;
+    // The gap wins where it asks for less; at an impact there is none.
+    if (branch != GapBranch::None && by_gap / value_of(h) < value_of(b_n))
+      b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
+  } else if (branch != GapBranch::None) {
+    b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
+  }
+  read_twists(r, contact, true, c);
+  const Vec3T<T> relative = c.relative();
+  T w_n = c.point.normal.dot(relative) + b_n;
+  if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (h * h);
+  r.block_row(block.row, w_n);
+
+  Vec3T<T> force = frame[0] * T(lambda[0]), torque(T(0), T(0), T(0));
+  const int tangents = planar ? 1 : 2;
+  if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
+    const int m = static_cast<int>(block.dim) - 2;
+    for (int i = 0; i < m; ++i) {
+      const double angle = 2 * std::numbers::pi * i / m;
+      const Vec3T<T> d =
+          planar ? Vec3T<T>(frame[1] * T(i == 0 ? 1.0 : -1.0))
+                 : Vec3T<T>(frame[1] * T(std::cos(angle)) + frame[2] * T(std::sin(angle)));
+      r.block_row(block.row + 1 + i, d.dot(relative));
+      force += d * T(lambda[1 + i]);
+    }
+    r.block_row(block.row + 1 + m, material.friction * T(lambda[0]));
+  } else if (block.dim > 1) {
+    for (int i = 1; i <= tangents; ++i) {
+      r.block_row(block.row + i, frame[i].dot(relative));
+      force += frame[i] * T(lambda[i]);
+    }
+    r.mu(block.block, material.friction);
+    if (block.dim > 1 + tangents) {
+      const Vec3T<T> spin = c.w_a - c.w_b;
+      for (int i = 1; i <= tangents; ++i) {
+        const Vec3T<T>& axis = planar ? frame[2] : frame[i];
+        r.block_row(block.row + tangents + i, axis.dot(spin));
+        torque += axis * T(lambda[tangents + i]);
+      }
+      r.mu_r(block.block, material.rolling_friction);
+    }
+  }
+  put_impulse(r, contact, number, c, force, torque);
+}
+
+/// Row of a correction of positions: D δ + Φ.
+template <class R>
+void position_contact_element(R& r, const Contact& contact, Index number, Index row, bool limited) {
+  using T = ScalarOf<R>;
+  ContactGeometry<T> c = geometry_of(r, contact);
+  r.gap(number, c.point.gap);
+  // Kinematic bodies do not take part: their velocity is no displacement.
+  const bool planar = r.x.model.shape(contact.shape_a).planar();
+  const auto shift = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
+    T d[6] = {T(0), T(0), T(0), T(0), T(0), T(0)};
+    if (r.x.model.body(id).is_dynamic()) r.end_velocity(id, d);
+    linear = linear_part(planar, d);
+    angular = angular_part(planar, d);
+  };
+  shift(contact.body_a, c.v_a, c.w_a);
+  shift(contact.body_b, c.v_b, c.w_b);
+  T w = c.point.normal.dot(c.relative());
+  if (!limited) w += c.point.gap;
+  r.block_row(row, w);
+  const Vec3T<T> zero(T(0), T(0), T(0));
+  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.record.solution.lambda[row])),
+              zero);
+}
+
+// --- joints -------------------------------------------------------------------------------------
+
+/// Where a motor wants the coordinate, as motor_target().
+template <class R>
+ScalarOf<R> target_at(R& r, const Motor& motor, double t) {
+  using T = ScalarOf<R>;
+  const T drive = table_at(r, motor.table, t);
+  if (motor.kind == MotorKind::Velocity) return r.parameter(motor.velocity) + drive;
+  return r.parameter(motor.target) + r.parameter(motor.velocity) * T(t) + drive;
+}
+
+/// As the part of e that time brings (constraint/joint_rows.cpp); the interval is held.
+template <class R>
+ScalarOf<R> drive_of(R& r, const Joint& j, double t, double h) {
+  using T = ScalarOf<R>;
+  const T now = target_at(r, j.motor, t), then = target_at(r, j.motor, t + h);
+  if (j.motor.kind == MotorKind::Velocity) return -(now + then) * T(0.5);
+  return (now - then) / T(h);
+}
+
+/// Coordinate minus target; a hinge in space takes the nearest turn, which has no derivative.
+template <class R>
+ScalarOf<R> motor_error(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f, double t) {
+  using T = ScalarOf<R>;
+  return joint_coordinate<T>(j.kind, j.planar, f) - target_at(r, j.motor, t);
+}
+
+enum class JointUse : std::uint8_t { Step, Impact, Position };
+
+/// Bilateral rows of a joint and of its motor, in a step, at an impact, in a correction.
+template <class R>
+void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
+  using T = ScalarOf<R>;
+  if (j.row_count == 0 && j.motor_row == kNone) return;
+  const JointFramesT<T> f = frames_of(r, j);
+  PairTwist<T> x;
+  if (use == JointUse::Position) {
+    const auto shift = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
+      T d[6] = {T(0), T(0), T(0), T(0), T(0), T(0)};
+      if (id != kWorld && r.x.model.body(id).is_dynamic()) r.end_velocity(id, d);
+      linear = linear_part(j.planar, d);
+      angular = angular_part(j.planar, d);
+    };
+    shift(j.a, x.v_a, x.w_a);
+    shift(j.b, x.v_b, x.w_b);
+  } else {
+    x = end_twists(r, j);
+  }
+  const VecX& gamma = r.x.record.solution.gamma;
+  const double t = r.x.record.t, h = r.x.record.duration;
+  for (Index i = 0; i < j.row_count; ++i) {
+    const JointRowT<T> row = joint_row<T>(j.kind, j.planar, i, f);
+    T value = rate_of(row, x);
+    if (use == JointUse::Position || beta > 0) {
+      const T psi = joint_residual<T>(j.kind, j.planar, i, f,
+                                      j.length == kNone ? T(0) : r.parameter(j.length));
+      value += use == JointUse::Position ? psi : psi * T(beta) / r.duration();
+    }
+    r.bilateral(j.row_begin + i, value);
+    put_pair(r, j, along_row<T>(row, T(gamma[j.row_begin + i])), 1);
+  }
+  if (j.motor_row == kNone) return;
+  const JointRowT<T> row = joint_coordinate_row<T>(j.kind, j.planar, f);
+  T value = rate_of(row, x);
+  const bool position = j.motor.kind == MotorKind::Position;
+  if (use == JointUse::Step) {
+    value += drive_of(r, j, t, h);
+    if (position && beta > 0) value += motor_error(r, j, f, t) * T(beta) / r.duration();
+  } else if (use == JointUse::Impact) {
+    value -= r.parameter(j.motor.velocity);
+    if (position) {
+      value -= slope_at(r, j.motor.table, t);
+    } else {
+      value -= table_at(r, j.motor.table, t);
+    }
+  } else if (position) {
+    value += motor_error(r, j, f, t);
+  }
+  r.bilateral(j.motor_row, value);
+  put_pair(r, j, along_row<T>(row, T(gamma[j.motor_row])), 1);
+}
+
+/// Limits, limited motor and dry friction of a joint: one row each, from `row` (block `block`) on;
+/// returns how many. A correction of positions has limits only.
+template <class R>
+Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index block,
+                           double beta) {
+  using T = ScalarOf<R>;
+  const bool step = use == JointUse::Step;
+  const bool motor = step && j.motor.max_force != kNone, dry = step && j.dry_friction != kNone;
+  if (j.lower == kNone && j.upper == kNone && !motor && !dry) return 0;
+  const JointFramesT<T> f = frames_of(r, j);
+  const JointRowT<T> along = joint_coordinate_row<T>(j.kind, j.planar, f);
+  const T s = joint_coordinate<T>(j.kind, j.planar, f);
+  PairTwist<T> x = end_twists(r, j);
+  if (!step) {
+    const auto rest = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
+      if (id != kWorld && r.x.model.body(id).is_dynamic()) return;
+      linear = angular = Vec3T<T>(T(0), T(0), T(0));
+    };
+    rest(j.a, x.v_a, x.w_a);
+    rest(j.b, x.v_b, x.w_b);
+  }
+  const T rate = rate_of(along, x), h = step ? r.duration() : T(1);
+  const VecX& lambda = r.x.record.solution.lambda;
+  Index count = 0;
+  const auto put = [&](double sign, const T& offset) {
+    r.block_row(row + count, rate * T(sign) + offset);
+    put_pair(r, j, along_row<T>(along, T(sign * lambda[row + count])), 1);
+    ++count;
+  };
+  const auto limit = [&](double sign, Index at) {
+    const T gap = (s - r.parameter(at)) * T(sign);
+    put(sign, gap * T(step && value_of(gap) < 0 ? beta : 1.0) / h);
+  };
+  if (j.lower != kNone) limit(1, j.lower);
+  if (j.upper != kNone) limit(-1, j.upper);
+  const double t = r.x.record.t, dt = r.x.record.duration;
+  const auto bounds = [&](Index force) {
+    const T impulse = r.parameter(force) * h;
+    r.lo(block + count, -impulse);
+    r.hi(block + count, impulse);
+  };
+  if (motor) {
+    bounds(j.motor.max_force);
+    put(1, j.motor.kind == MotorKind::Position ? motor_error(r, j, f, t + dt) / h
+                                               : drive_of(r, j, t, dt));
+  }
+  if (dry) {
+    bounds(j.dry_friction);
+    put(1, T(0));
+  }
+  return count;
+}
+
+}  // namespace orthant::internal

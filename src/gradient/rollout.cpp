@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/rollout.cpp: T steps forward, one reverse walk back, with records or checkpoints.
+// A stretch between checkpoints is stepped again from its kept state and warm start; step() is a
+// function of its arguments, so the records come out the same.
+#include "orthant/gradient/rollout.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+
+namespace orthant {
+namespace {
+
+VecX control_of(const MatX& controls, Index step) {
+  return controls.size() == 0 ? VecX() : VecX(controls.col(step));
+}
+
+void add(const StepReport& report, RolloutReport& total) {
+  ++total.steps;
+  total.failed_steps += report.outcome != Outcome::Converged;
+  total.outcome = std::max(total.outcome, report.outcome);
+  total.residual = std::max(total.residual, report.residual);
+  total.deepest = std::max(total.deepest, report.deepest);
+  total.joint_error = std::max(total.joint_error, report.joint_error);
+}
+
+void check_size(const MatX& x, Index rows, Index columns, const char* what) {
+  if (x.size() == 0) return;
+  if (x.rows() != rows || x.cols() != columns)
+    throw Error(what, "must be " + std::to_string(rows) + " x " + std::to_string(columns) +
+                          ", got " + std::to_string(x.rows()) + " x " + std::to_string(x.cols()));
+  if (!x.allFinite()) throw Error(what, "must be finite");
+}
+
+void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
+  ++all.steps;
+  all.failed_steps += !one.converged;
+  all.floating += one.floating;
+  all.floating_steps += one.floating > 0;
+  all.inexact_steps += !one.exact;
+  all.impacts += one.impacts;
+  if (!one.exact && (all.exact || step < all.first_inexact)) {
+    all.exact = false;
+    all.first_inexact = step;
+    all.reason = "step " + std::to_string(step) + ": " + one.reason;
+  }
+  if (one.margin < all.margin) {
+    all.margin = one.margin;
+    all.weakest_step = step;
+  }
+  all.reciprocal_condition = std::min(all.reciprocal_condition, one.reciprocal_condition);
+  all.solve_error = std::max(all.solve_error, one.solve_error);
+  all.residual = std::max(all.residual, one.residual);
+}
+
+/// Gives the record of any step: stored, or a stretch at a time from its checkpoint.
+class Records {
+ public:
+  explicit Records(const RolloutTape& tape) : tape_(tape) {}
+
+  const StepRecord& at(Index step) {
+    if (!tape_.records.empty()) return tape_.records[static_cast<std::size_t>(step)];
+    const Index every = tape_.policy.every;
+    const Index stretch = step / every;
+    if (stretch != stretch_) replay(stretch);
+    return stretch_records_[static_cast<std::size_t>(step - stretch * every)];
+  }
+
+ private:
+  void replay(Index stretch) {
+    const Index every = tape_.policy.every, begin = stretch * every;
+    const Index end = std::min(begin + every, tape_.steps);
+    const RolloutTape::Checkpoint& from = tape_.checkpoints[static_cast<std::size_t>(stretch)];
+    State state = from.state;
+    WarmStart warm = from.warm;
+    stretch_records_.resize(static_cast<std::size_t>(end - begin));
+    for (Index i = begin; i < end; ++i)
+      (void)step(*tape_.model, tape_.parameters, tape_.settings, control_of(tape_.controls, i),
+                 state, warm, workspace_, &stretch_records_[static_cast<std::size_t>(i - begin)]);
+    stretch_ = stretch;
+  }
+
+  const RolloutTape& tape_;
+  StepWorkspace workspace_;
+  std::vector<StepRecord> stretch_records_;
+  Index stretch_ = -1;
+};
+
+void check_tape(const RolloutTape& tape) {
+  if (tape.model == nullptr || tape.steps < 1 || (tape.records.empty() && tape.checkpoints.empty()))
+    throw Error("rollout gradient", "the tape is empty: make it with record_rollout()");
+}
+
+}  // namespace
+
+RolloutTape record_rollout(const Model& model, const Parameters& parameters,
+                           const StepSettings& settings, const State& state, const MatX& controls,
+                           Index steps, const CheckpointPolicy& policy) {
+  if (steps < 1)
+    throw Error("record_rollout", "needs at least one step, got " + std::to_string(steps));
+  if (policy.every < 0)
+    throw Error("checkpoint policy.every", "must be >= 0, got " + std::to_string(policy.every));
+  check_size(controls, model.control_count(), steps, "controls");
+  RolloutTape tape;
+  tape.model = &model;
+  tape.parameters = parameters;
+  tape.settings = settings;
+  tape.controls = controls;
+  tape.steps = steps;
+  tape.policy = policy;
+  if (policy.every == 0)
+    tape.policy.every = static_cast<Index>(std::ceil(std::sqrt(static_cast<double>(steps))));
+  if (policy.store_records) tape.records.resize(static_cast<std::size_t>(steps));
+  if (policy.keep_states) {
+    tape.q.resize(state.q.size(), steps + 1);
+    tape.v.resize(state.v.size(), steps + 1);
+    tape.q.col(0) = state.q;
+    tape.v.col(0) = state.v;
+  }
+  State x = state;
+  WarmStart warm;
+  StepWorkspace workspace;
+  for (Index i = 0; i < steps; ++i) {
+    if (!policy.store_records && i % tape.policy.every == 0) tape.checkpoints.push_back({x, warm});
+    StepRecord* record =
+        policy.store_records ? &tape.records[static_cast<std::size_t>(i)] : nullptr;
+    const StepReport report =
+        step(model, parameters, settings, control_of(controls, i), x, warm, workspace, record);
+    add(report, tape.report);
+    if (!policy.keep_states) continue;
+    tape.q.col(i + 1) = x.q;
+    tape.v.col(i + 1) = x.v;
+  }
+  tape.final_state = std::move(x);
+  return tape;
+}
+
+RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent& loss,
+                                 const StepGradientSettings& gradient) {
+  check_tape(tape);
+  const Model& model = *tape.model;
+  const Index n = model.v_size();
+  check_size(loss.q, n, tape.steps + 1, "incoming gradient by q");
+  check_size(loss.v, n, tape.steps + 1, "incoming gradient by v");
+  if (!loss.solves.empty() && static_cast<Index>(loss.solves.size()) != tape.steps)
+    throw Error("incoming gradient by solves", "expected one list a step, " +
+                                                   std::to_string(tape.steps) + ", got " +
+                                                   std::to_string(loss.solves.size()));
+  RolloutGradient out;
+  out.parameters.setZero(model.parameter_table().size());
+  out.u.setZero(model.control_count(), tape.steps);
+  StateCotangent g{VecX::Zero(n), VecX::Zero(n)};
+  const auto add_loss = [&](Index i) {
+    if (loss.q.size() > 0) g.q += loss.q.col(i);
+    if (loss.v.size() > 0) g.v += loss.v.col(i);
+  };
+  Records records(tape);
+  for (Index i = tape.steps; i-- > 0;) {
+    add_loss(i + 1);
+    StepGradient step(model, tape.parameters, tape.settings, records.at(i), gradient);
+    const std::span<const SolveCotangent> solves =
+        loss.solves.empty() ? std::span<const SolveCotangent>()
+                            : std::span<const SolveCotangent>(loss.solves[i]);
+    StepCotangent before = step.pull_back(g, solves);
+    g.q = std::move(before.q);
+    g.v = std::move(before.v);
+    out.u.col(i) = before.u;
+    out.parameters += before.parameters;
+    note(step.certificate(), i, out.certificate);
+  }
+  add_loss(0);
+  out.q = std::move(g.q);
+  out.v = std::move(g.v);
+  return out;
+}
+
+RolloutTangent rollout_tangent(const RolloutTape& tape, const StepTangent& change,
+                               const MatX& controls, const StepGradientSettings& gradient) {
+  check_tape(tape);
+  const Model& model = *tape.model;
+  const Index n = model.v_size();
+  check_size(controls, model.control_count(), tape.steps, "change of controls");
+  RolloutTangent out;
+  out.q.resize(n, tape.steps + 1);
+  out.v.resize(n, tape.steps + 1);
+  StepTangent d = change;
+  if (d.q.size() == 0) d.q.setZero(n);
+  if (d.v.size() == 0) d.v.setZero(n);
+  if (d.q.size() != n || d.v.size() != n)
+    throw Error("change of the initial state", "must have " + std::to_string(n) + " entries each");
+  out.q.col(0) = d.q;
+  out.v.col(0) = d.v;
+  Records records(tape);
+  for (Index i = 0; i < tape.steps; ++i) {
+    if (controls.size() > 0) d.u = controls.col(i);
+    StepGradient step(model, tape.parameters, tape.settings, records.at(i), gradient);
+    StateTangent next = step.push_forward(d);
+    note(step.certificate(), i, out.certificate);
+    out.q.col(i + 1) = next.q;
+    out.v.col(i + 1) = next.v;
+    d.q = std::move(next.q);
+    d.v = std::move(next.v);
+  }
+  return out;
+}
+
+RolloutCotangent at_end(const RolloutTape& tape, const VecX& by_q, const VecX& by_v) {
+  check_tape(tape);
+  const Index n = tape.model->v_size();
+  RolloutCotangent loss;
+  loss.q.setZero(n, tape.steps + 1);
+  loss.v.setZero(n, tape.steps + 1);
+  for (const auto& [by, to] : {std::pair{&by_q, &loss.q}, {&by_v, &loss.v}}) {
+    if (by->size() == 0) continue;
+    if (by->size() != n)
+      throw Error("incoming gradient by the final state",
+                  "must have " + std::to_string(n) + " entries, got " + std::to_string(by->size()));
+    to->col(tape.steps) = *by;
+  }
+  return loss;
+}
+
+}  // namespace orthant

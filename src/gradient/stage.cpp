@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/stage.cpp: one solve of a record as a differentiable map.
+//   pull:  ḡ(q', v') → ḡ(δ), ḡ(v⁺) → one adjoint solve → the kernels of every object, seeded
+// q ⊞ δ turns tangents: d(q ⊞ δ) = R(δ) dq + J(δ) dδ, J the left Jacobian of the exponential map.
+#include "gradient/stage.hpp"
+
+#include "gradient/elements.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/collision/collision.hpp"
+#include "orthant/constraint/joint_rows.hpp"
+#include "orthant/problem/residual.hpp"
+
+namespace orthant::internal {
+namespace {
+
+/// Side of the kink of b_n at Φ = 0. Positions are projected to a tolerance, not to zero: within it
+/// the sign of a gap is noise, and a contact that rests is one whose gap may close.
+GapBranch branch_of(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                    const Contact& contact) {
+  const double tolerance = settings.stabilisation == Stabilisation::Baumgarte
+                               ? 0
+                               : settings.projection_tolerance *
+                                     std::min(shape_size(model, parameters, contact.shape_a),
+                                              shape_size(model, parameters, contact.shape_b));
+  return contact.gap < -tolerance ? GapBranch::Overlap : GapBranch::Closing;
+}
+
+bool depends_on_time(const Model& model) {
+  for (const Force& force : model.forces())
+    if (!force.table.empty() || force.kind == ForceKind::Callback) return true;
+  for (const Joint& joint : model.joints())
+    if (joint.motor.kind != MotorKind::None) return true;
+  return false;
+}
+
+/// R(turn) of the tangent of an orientation, and its left Jacobian.
+struct TurnMaps {
+  Mat3 rotation, jacobian;
+  explicit TurnMaps(const Vec3& turn)
+      : rotation(matrix_of(exp_rotation(turn))), jacobian(left_jacobian(turn)) {}
+};
+
+/// body.derivatives() of a user's force, where it has them.
+bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
+                          const Force& force, double* f_q, double* f_v) {
+  const auto size = static_cast<std::size_t>(model.body(force.a).v_size);
+  const double middle = x.t + 0.5 * x.duration;
+  std::fill(f_q, f_q + 36, 0.0);
+  std::fill(f_v, f_v + 36, 0.0);
+  return force.callback->derivatives(model, parameters, x.q, x.v, middle, {f_q, size * size},
+                                     {f_v, size * size});
+}
+
+}  // namespace
+
+Stage::Stage(const Model& model, const Parameters& parameters, const StepSettings& settings,
+             const VecX& u, const SolveRecord& record, const StepGradientSettings& gradient)
+    : context_{&model, &parameters, &settings, &u, &record, gradient.parameters} {
+  if (record.kind != SolveKind::Step && record.kind != SolveKind::Impact &&
+      record.kind != SolveKind::Projection)
+    throw Error("step gradient", "a solve of this kind has no derivative here");
+  assemble();
+  answer_ = record.solution;
+  gradient_ = std::make_unique<SolutionGradient>(assembly_.problem, scale_of(assembly_.problem),
+                                                 answer_, gradient.solution);
+  find_displacement();
+  if (record.kind != SolveKind::Step) return;
+  for (const Force& force : model.forces()) {
+    double f_q[36], f_v[36];
+    if (force.kind == ForceKind::Callback &&
+        !callback_derivatives(model, parameters, record, force, f_q, f_v))
+      reason_ = "force '" + force.name + "' has no derivatives: held fixed";
+  }
+  if (settings.impact_events && record.duration < settings.h && depends_on_time(model))
+    reason_ = "forces and motors that depend on time are held while the time of an impact changes";
+}
+
+void Stage::assemble() {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const Parameters& parameters = *context_.parameters;
+  const StepSettings& settings = *context_.settings;
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  branches_.assign(contacts.size(), GapBranch::None);
+  const StepInterval at{r.q, r.v, r.t, r.kind == SolveKind::Step ? r.duration : settings.h};
+  switch (r.kind) {
+    case SolveKind::Step:
+      for (std::size_t c = 0; c < contacts.size(); ++c)
+        branches_[c] = branch_of(model, parameters, settings, contacts[c]);
+      if (!assemble_motion(model, parameters, at, *context_.u, assembly_))
+        throw Error("step gradient", "the mass matrix of the recorded step is singular");
+      assemble_rows(model, parameters, at, contacts, r.rows, r.rows.beta, assembly_);
+      break;
+    case SolveKind::Impact:
+      assemble_impact(model, parameters, at, contacts,
+                      {.h = settings.h,
+                       .friction = settings.friction,
+                       .pyramid_directions = settings.pyramid_directions},
+                      assembly_);
+      break;
+    default:
+      assemble_projection(model, parameters, r.q, r.t, contacts, r.deepest, assembly_);
+  }
+}
+
+bool Stage::flies(const Body& body) const {
+  const auto& touched = context_.record_->touched;
+  return !touched.empty() && touched[static_cast<std::size_t>(body.dynamic)] == 0;
+}
+
+void Stage::find_displacement() {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const Index n = model.dynamic_v_size();
+  delta_.setZero(model.v_size());
+  if (r.kind == SolveKind::Impact) return;
+  if (r.kind == SolveKind::Projection) {
+    delta_.head(n) = r.solution.v;
+    return;
+  }
+  delta_ = r.duration * r.v;
+  delta_.head(n) = r.duration * r.solution.v;
+  if (r.touched.empty()) return;
+  VecX flight(n);
+  free_flight(assembly_.dynamics, r.solution.v, r.duration, flight);
+  for (const BodyId id : model.dynamic_bodies()) {
+    const Body& body = model.body(id);
+    if (flies(body))
+      delta_.segment(body.v_begin, body.v_size) = flight.segment(body.v_begin, body.v_size);
+  }
+}
+
+template <class R>
+void Stage::walk(R& reader) const {
+  switch (context_.record_->kind) {
+    case SolveKind::Step:
+      return walk_step(reader);
+    case SolveKind::Impact:
+      return walk_impact(reader);
+    default:
+      return walk_projection(reader);
+  }
+}
+
+template <class R>
+void Stage::walk_step(R& reader) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const double middle = r.t + 0.5 * r.duration;
+  for (const BodyId id : model.dynamic_bodies()) {
+    body_element(reader, id, flies(model.body(id)));
+    reader.finish();
+  }
+  for (const Force& force : model.forces()) {
+    if (force.kind == ForceKind::Callback) continue;
+    force_element(reader, force, middle);
+    reader.finish();
+  }
+  for (Index i = 0; i < model.control_count(); ++i) {
+    actuator_element(reader, model.actuators()[i], i);
+    reader.finish();
+  }
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  Index row = 0, block = 0;
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    const ContactBlock& at = assembly_.blocks[c];
+    contact_element(reader, contacts[c], static_cast<Index>(c), at, r.rows.friction, branches_[c],
+                    r.rows.beta);
+    reader.finish();
+    row = at.row + at.dim;
+  }
+  block = assembly_.problem.block_count() - joint_block_count(model);
+  for (const Joint& joint : model.joints()) {
+    if (joint.stiffness != kNone || joint.damping != kNone) joint_spring_element(reader, joint);
+    bilateral_element(reader, joint, JointUse::Step, r.rows.beta);
+    const Index count =
+        joint_blocks_element(reader, joint, JointUse::Step, row, block, r.rows.beta);
+    reader.finish();
+    row += count;
+    block += count;
+  }
+}
+
+template <class R>
+void Stage::walk_impact(R& reader) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  for (const BodyId id : model.dynamic_bodies()) {
+    mass_element(reader, id, true);
+    reader.finish();
+  }
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    contact_element(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
+                    context_.settings->friction, GapBranch::None, 0);
+    reader.finish();
+  }
+  for (const Joint& joint : model.joints()) {
+    bilateral_element(reader, joint, JointUse::Impact, 0);
+    reader.finish();
+  }
+}
+
+template <class R>
+void Stage::walk_projection(R& reader) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  for (const BodyId id : model.dynamic_bodies()) {
+    mass_element(reader, id, false);
+    reader.finish();
+  }
+  Index row = 0;
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    const ContactMaterial material =
+        contact_material(model, *context_.parameters, model.shape(contacts[c].shape_a).material,
+                         model.shape(contacts[c].shape_b).material);
+    if (material.compliance > 0) continue;
+    position_contact_element(reader, contacts[c], static_cast<Index>(c), row,
+                             contacts[c].gap < -r.deepest);
+    reader.finish();
+    ++row;
+  }
+  for (const Joint& joint : model.joints()) {
+    bilateral_element(reader, joint, JointUse::Position, 0);
+    row += joint_blocks_element(reader, joint, JointUse::Position, row, row, 0);
+    reader.finish();
+  }
+}
+
+void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in) {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const bool moves = r.kind != SolveKind::Impact, step = r.kind == SolveKind::Step;
+  SolveOutputs weights;
+  weights.delta.setZero(model.v_size());
+  Solution by;
+  by.v.setZero(model.dynamic_v_size());
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index at = body.v_begin, n = body.v_size;
+    // q' = q ⊞ δ
+    VecX by_delta = by_q.segment(at, n);
+    VecX back = by_delta;
+    if (!body.planar && moves) {
+      const TurnMaps maps(delta_.segment<3>(at + 3));
+      back.tail<3>() = maps.rotation.transpose() * by_q.segment<3>(at + 3);
+      by_delta.tail<3>() = maps.jacobian.transpose() * by_q.segment<3>(at + 3);
+    }
+    in.q.segment(at, n) += back;
+    if (!body.is_dynamic()) {
+      in.v.segment(at, n) += by_v.segment(at, n);
+      if (step) {
+        in.v.segment(at, n) += r.duration * by_delta;
+        in.duration += r.v.segment(at, n).dot(by_delta);
+      }
+      continue;
+    }
+    if (r.kind == SolveKind::Projection) {
+      by.v.segment(at, n) += by_delta;
+      in.v.segment(at, n) += by_v.segment(at, n);
+      continue;
+    }
+    by.v.segment(at, n) += by_v.segment(at, n);
+    if (!step) continue;
+    if (flies(body)) {
+      weights.delta.segment(at, n) = by_delta;
+      by.v.segment(at, n) += 0.5 * r.duration * by_delta;
+    } else {
+      by.v.segment(at, n) += r.duration * by_delta;
+      in.duration += r.solution.v.segment(at, n).dot(by_delta);
+    }
+  }
+  if (extra != nullptr) {
+    by.lambda = extra->lambda;
+    by.gamma = extra->gamma;
+    weights.gap = extra->gap;
+    weights.impulse_W = extra->impulse_W;
+    if (extra->impulse_W.size() > 0) {
+      if (by.lambda.size() == 0) by.lambda.setZero(assembly_.problem.row_count());
+      for (std::size_t c = 0; c < assembly_.blocks.size(); ++c) {
+        const ContactBlock& block = assembly_.blocks[c];
+        const bool planar = model.shape(r.contacts.contacts[c].shape_a).planar();
+        for (Index i = 0; i < block.dim; ++i) {
+          VecX unit = VecX::Unit(block.dim, i);
+          Vec3 impulse, torque;
+          contact_impulse(block, context_.settings->friction, planar, unit.data(), impulse, torque);
+          by.lambda[block.row + i] += impulse.dot(extra->impulse_W.col(static_cast<Index>(c)));
+        }
+      }
+    }
+  }
+  weights.equations = gradient_->adjoint(by);
+
+  static thread_local taping::Tape tape;
+  const SolveContext x = context();
+  Pull reader(x, weights, tape, in);
+  walk(reader);
+  if (!step) return;
+  for (const Force& force : model.forces()) {
+    double f_q[36], f_v[36];
+    if (force.kind != ForceKind::Callback ||
+        !callback_derivatives(model, *context_.parameters, r, force, f_q, f_v))
+      continue;
+    const Body& body = model.body(force.a);
+    const Index at = body.v_begin, n = body.v_size;
+    using Map = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+    const VecX a = r.duration * weights.equations.balance.segment(at, n);
+    in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
+    in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
+  }
+}
+
+void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv) {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const bool moves = r.kind != SolveKind::Impact, step = r.kind == SolveKind::Step;
+  SolveOutputs changes;
+  changes.equations = zero_residual(assembly_.problem);
+  changes.delta.setZero(model.v_size());
+  const SolveContext x = context();
+  Push reader(x, direction, changes);
+  walk(reader);
+  if (step) {
+    for (const Force& force : model.forces()) {
+      double f_q[36], f_v[36];
+      if (force.kind != ForceKind::Callback ||
+          !callback_derivatives(model, *context_.parameters, r, force, f_q, f_v))
+        continue;
+      const Body& body = model.body(force.a);
+      const Index at = body.v_begin, n = body.v_size;
+      using Map =
+          Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+      changes.equations.balance.segment(at, n) +=
+          r.duration * (Map(f_q, n, n) * direction.q.segment(at, n) +
+                        Map(f_v, n, n) * direction.v.segment(at, n));
+    }
+  }
+  const Solution dx = gradient_->tangent(changes.equations);
+  dq.setZero(model.v_size());
+  dv = direction.v;
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index at = body.v_begin, n = body.v_size;
+    VecX d_delta = VecX::Zero(n);
+    if (!body.is_dynamic()) {
+      if (step)
+        d_delta = r.duration * direction.v.segment(at, n) + direction.duration * r.v.segment(at, n);
+    } else {
+      const VecX dv_next = dx.v.segment(at, n);
+      if (r.kind == SolveKind::Projection) {
+        d_delta = dv_next;
+      } else {
+        dv.segment(at, n) = dv_next;
+      }
+      if (step && flies(body)) {
+        d_delta = changes.delta.segment(at, n) + 0.5 * r.duration * dv_next;
+      } else if (step) {
+        d_delta = r.duration * dv_next + direction.duration * r.solution.v.segment(at, n);
+      }
+    }
+    VecX moved = direction.q.segment(at, n);
+    if (!body.planar && moves) {
+      const TurnMaps maps(delta_.segment<3>(at + 3));
+      moved.tail<3>() = maps.rotation * moved.tail<3>().eval();
+      d_delta.tail<3>() = maps.jacobian * d_delta.tail<3>().eval();
+    }
+    dq.segment(at, n) = moved + d_delta;
+  }
+}
+
+void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
+              Index contact, double weight, bool with_parameters, SolveInputs& in) {
+  static const VecX none;
+  const SolveContext x{model, parameters, none, record, with_parameters};
+  SolveOutputs weights;
+  weights.gap = VecX::Constant(1, weight);
+  taping::Tape tape;
+  Pull reader(x, weights, tape, in);
+  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  reader.finish();
+}
+
+double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
+                Index contact, const SolveInputs& direction) {
+  static const VecX none;
+  const SolveContext x{model, parameters, none, record, true};
+  SolveOutputs changes;
+  changes.gap = VecX::Zero(1);
+  Push reader(x, direction, changes);
+  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  return changes.gap[0];
+}
+
+}  // namespace orthant::internal

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/step.cpp: the solves of a step, walked backwards (pull_back) or forwards (push_forward).
+// Located impacts make the lengths of the intervals variables:
+//   Φ(q'(τ)) = 0:  dτ = −dΦ|_τ / Φ̇,  and what is left of the step after the impact is shorter by
+//   dτ
+// Both products follow from those of the interval at fixed τ and by τ, so the path may be any. An
+// impact at the very start of a step ends an interval of length zero, along which bodies fall
+// freely.
+#include "orthant/gradient/step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gradient/stage.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant {
+
+using internal::SolveInputs;
+using internal::Stage;
+
+namespace {
+
+constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
+
+VecX or_zero(const VecX& x, Index n, const char* what) {
+  if (x.size() == 0) return VecX::Zero(n);
+  if (x.size() != n)
+    throw Error(what,
+                "has " + std::to_string(x.size()) + " entries, expected " + std::to_string(n));
+  if (!x.allFinite()) throw Error(what, "must be finite");
+  return x;
+}
+
+void check_extra(const SolveCotangent& x, const SolveRecord& record) {
+  const auto count = static_cast<Index>(record.contacts.contacts.size());
+  const auto check = [](bool fits, bool finite, const char* what) {
+    if (!fits) throw Error(what, "does not fit the solve it belongs to");
+    if (!finite) throw Error(what, "must be finite");
+  };
+  check(x.lambda.size() == 0 || x.lambda.size() == record.solution.lambda.size(),
+        x.lambda.allFinite(), "incoming gradient by lambda");
+  check(x.gamma.size() == 0 || x.gamma.size() == record.solution.gamma.size(), x.gamma.allFinite(),
+        "incoming gradient by gamma");
+  check(x.impulse_W.size() == 0 || (x.impulse_W.rows() == 3 && x.impulse_W.cols() == count &&
+                                    record.kind != SolveKind::Projection),
+        x.impulse_W.allFinite(), "incoming gradient by impulse_W");
+  check(x.gap.size() == 0 || x.gap.size() == count, x.gap.allFinite(), "incoming gradient by gap");
+}
+
+}  // namespace
+
+struct StepGradient::Impl {
+  /// What ends when an impact is met: the interval before it (or none: the start of the step).
+  struct Event {
+    std::size_t impact = kNoStage;  // first impact of the group
+    Index contact = 0;              // of it, the one whose gap closed
+  };
+
+  const Model& model;
+  const Parameters& parameters;
+  const StepSettings& settings;
+  const StepRecord& record;
+  bool with_parameters;
+  std::vector<Stage> stages;
+  std::vector<Event> event_after;  // by stage; impact = kNoStage: none
+  Event event_at_start;
+  std::size_t last_interval = kNoStage;
+  VecX start_acceleration;
+  StepCertificate certificate;
+
+  void find_events();
+  void certify(const StepGradientSettings& gradient);
+  void note_errors();
+  /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
+  void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
+  double gap_of(const SolveRecord& at, Index contact) const {
+    const Contact& c = at.contacts.contacts[contact];
+    return (c.point_a - c.point_b).dot(c.normal);
+  }
+};
+
+void StepGradient::Impl::find_events() {
+  event_after.resize(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    if (stages[i].record().kind == SolveKind::Step) last_interval = i;
+  if (!settings.impact_events) return;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const SolveRecord& here = stages[i].record();
+    if (here.kind != SolveKind::Impact) continue;
+    if (i > 0 && stages[i - 1].record().kind == SolveKind::Impact) continue;
+    Event event{i, 0};
+    const auto count = static_cast<Index>(here.contacts.contacts.size());
+    for (Index c = 1; c < count; ++c)
+      if (gap_of(here, c) < gap_of(here, event.contact)) event.contact = c;
+    (i == 0 ? event_at_start : event_after[i - 1]) = event;
+    ++certificate.impacts;
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const bool interval = stages[i].record().kind == SolveKind::Step;
+    if (!interval || i == last_interval || event_after[i].impact != kNoStage) continue;
+    certificate.exact = false;
+    certificate.reason = "an interval ended without an impact: its length is held";
+  }
+  if (event_at_start.impact == kNoStage) return;
+  // How velocities change at the start, by applied forces alone.
+  const SolveRecord& r = stages[0].record();
+  const double dt = 1e-4 * settings.h;
+  Assembly assembly;
+  start_acceleration.setZero(model.v_size());
+  const Index n = model.dynamic_v_size();
+  if (assemble_motion(model, parameters, {r.q, r.v, r.t, dt}, record.u, assembly))
+    start_acceleration.head(n) = (assembly.v_free - r.v.head(n)) / dt;
+}
+
+void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
+  StepCertificate& c = certificate;
+  c.converged = record.outcome == Outcome::Converged;
+  c.element = gradient.solution.kink;
+  const auto blame = [&](const std::string& reason) {
+    if (c.exact) c.reason = reason;
+    c.exact = false;
+  };
+  if (!c.converged) blame("the step did not converge");
+  if (settings.max_halvings > 0 && !settings.impact_events)
+    blame("the lengths of halved intervals are held");
+  for (const Stage& stage : stages) {
+    if (!stage.reason().empty()) blame(stage.reason());
+    const GradientCertificate& one = stage.certificate();
+    const SolveKind kind = stage.record().kind;
+    c.floating += one.floating;
+    c.margin = std::min(c.margin, one.margin);
+    c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
+    c.residual = std::max(c.residual, one.residual);
+    if (kind == SolveKind::Projection) continue;
+    for (std::size_t i = 0; i < stage.blocks().size(); ++i)
+      c.contacts.push_back({stage.record().contacts.contacts[i].key,
+                            one.states[static_cast<std::size_t>(stage.blocks()[i].row)],
+                            kind == SolveKind::Impact});
+  }
+}
+
+void StepGradient::Impl::note_errors() {
+  for (const Stage& stage : stages)
+    certificate.solve_error = std::max(certificate.solve_error, stage.certificate().solve_error);
+}
+
+StepGradient::StepGradient(const Model& model, const Parameters& parameters,
+                           const StepSettings& settings, const StepRecord& record,
+                           const StepGradientSettings& gradient)
+    : impl_(std::make_unique<Impl>(Impl{model,
+                                        parameters,
+                                        settings,
+                                        record,
+                                        gradient.parameters,
+                                        {},
+                                        {},
+                                        {},
+                                        kNoStage,
+                                        {},
+                                        {}})) {
+  const std::string where = "gradient of step " + std::to_string(record.before.step);
+  if (record.solves.empty())
+    throw Error(where, "the step was not recorded: pass a StepRecord to step()");
+  if (record.outcome != Outcome::Converged && !gradient.force)
+    throw Error(where, "the step did not converge; set `force` to differentiate it all the same");
+  if (record.outcome == Outcome::NotFinite)
+    throw Error(where, "the step found no finite answer: there is nothing to differentiate");
+  if (settings.integrator == Integrator::Rattle)
+    throw Error(where, "Integrator::Rattle has no derivative; use Integrator::Euler");
+  if (parameters.values.size() != model.parameter_table().size())
+    throw Error(where, "expected " + std::to_string(model.parameter_table().size()) +
+                           " parameters, got " + std::to_string(parameters.values.size()));
+  Impl& m = *impl_;
+  m.stages.reserve(record.solves.size());
+  for (const SolveRecord& solve : record.solves)
+    m.stages.emplace_back(model, parameters, settings, record.u, solve, gradient);
+  m.find_events();
+  m.certify(gradient);
+}
+
+StepGradient::~StepGradient() = default;
+StepGradient::StepGradient(StepGradient&&) noexcept = default;
+StepGradient& StepGradient::operator=(StepGradient&&) noexcept = default;
+const StepCertificate& StepGradient::certificate() const { return impl_->certificate; }
+
+void StepGradient::Impl::close_event(const Event& event, Stage* interval, double by_duration,
+                                     SolveInputs& in) {
+  // Φ as a function of the interval's inputs and of τ.
+  SolveInputs at_end, gap;
+  at_end.set_zero(model);
+  gap.set_zero(model);
+  const SolveRecord& impact = stages[event.impact].record();
+  internal::pull_gap(model, parameters, impact, event.contact, 1, with_parameters, at_end);
+  gap.parameters = at_end.parameters;
+  if (interval != nullptr) {
+    interval->pull(at_end.q, VecX::Zero(model.v_size()), nullptr, gap);
+  } else {
+    gap.q = at_end.q;
+    gap.duration = at_end.q.dot(impact.v);
+  }
+  if (!(std::abs(gap.duration) > 0)) return;  // a gap that does not close has no time of its own
+  const double factor = -by_duration / gap.duration;
+  in.q += factor * gap.q;
+  in.v += factor * gap.v;
+  in.u += factor * gap.u;
+  in.parameters += factor * gap.parameters;
+}
+
+StepCotangent StepGradient::pull_back(const StateCotangent& after,
+                                      std::span<const SolveCotangent> solves) {
+  Impl& m = *impl_;
+  const Index n = m.model.v_size();
+  SolveInputs in;
+  in.set_zero(m.model);
+  in.q = or_zero(after.q, n, "incoming gradient by q");
+  in.v = or_zero(after.v, n, "incoming gradient by v");
+  if (!solves.empty() && solves.size() != m.stages.size())
+    throw Error("incoming gradient by solves", "expected one a solve of the record, " +
+                                                   std::to_string(m.stages.size()) + ", got " +
+                                                   std::to_string(solves.size()));
+  double by_left = 0;  // by the time that is left after the stage at hand
+  VecX by_q, by_v;
+  for (std::size_t i = m.stages.size(); i-- > 0;) {
+    const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
+    if (extra != nullptr) check_extra(*extra, m.stages[i].record());
+    by_q.swap(in.q);
+    by_v.swap(in.v);
+    in.q.setZero(n);
+    in.v.setZero(n);
+    in.duration = 0;
+    m.stages[i].pull(by_q, by_v, extra, in);
+    if (m.stages[i].record().kind != SolveKind::Step || !m.settings.impact_events) continue;
+    if (i == m.last_interval) {
+      by_left = in.duration;
+    } else if (m.event_after[i].impact != kNoStage) {
+      m.close_event(m.event_after[i], &m.stages[i], in.duration - by_left, in);
+    }
+  }
+  if (m.event_at_start.impact != kNoStage) {
+    const SolveRecord& r = m.stages[0].record();
+    const double by_duration = in.q.dot(r.v) + in.v.dot(m.start_acceleration) - by_left;
+    m.close_event(m.event_at_start, nullptr, by_duration, in);
+  }
+  m.note_errors();
+  return {std::move(in.q), std::move(in.v), std::move(in.u), std::move(in.parameters)};
+}
+
+StateTangent StepGradient::push_forward(const StepTangent& change) {
+  Impl& m = *impl_;
+  const Index n = m.model.v_size();
+  SolveInputs d;
+  d.q = or_zero(change.q, n, "change of q");
+  d.v = or_zero(change.v, n, "change of v");
+  d.u = or_zero(change.u, m.model.control_count(), "change of u");
+  d.parameters =
+      or_zero(change.parameters, m.model.parameter_table().size(), "change of parameters");
+  if (!m.with_parameters) d.parameters.setZero();
+  double d_left = 0;
+  VecX q, v;
+  // Moves (q, v) by the change of τ that keeps the gap of an event closed.
+  const auto shift = [&](const Impl::Event& event, const VecX& q_rate, const VecX& v_rate) {
+    const SolveRecord& impact = m.stages[event.impact].record();
+    SolveInputs rate;
+    rate.set_zero(m.model);
+    rate.q = q_rate;
+    const double closing = internal::push_gap(m.model, m.parameters, impact, event.contact, rate);
+    if (!(std::abs(closing) > 0)) return;
+    const double d_tau =
+        -internal::push_gap(m.model, m.parameters, impact, event.contact, d) / closing;
+    d.q += d_tau * q_rate;
+    d.v += d_tau * v_rate;
+    d_left -= d_tau;
+  };
+  if (m.event_at_start.impact != kNoStage)
+    shift(m.event_at_start, m.stages[0].record().v, m.start_acceleration);
+  for (std::size_t i = 0; i < m.stages.size(); ++i) {
+    const bool interval = m.stages[i].record().kind == SolveKind::Step;
+    const bool ends = interval && m.event_after[i].impact != kNoStage;
+    SolveInputs before = d;
+    before.duration = interval && i == m.last_interval ? d_left : 0;
+    m.stages[i].push(before, q, v);
+    d.q = q;
+    d.v = v;
+    if (!ends) continue;
+    SolveInputs unit;
+    unit.set_zero(m.model);
+    unit.duration = 1;
+    m.stages[i].push(unit, q, v);
+    shift(m.event_after[i], q, v);
+  }
+  m.note_errors();
+  return {std::move(d.q), std::move(d.v)};
+}
+
+StepJacobian StepGradient::jacobian() {
+  const Index n = impl_->model.v_size();
+  StepJacobian J;
+  J.A.resize(2 * n, 2 * n);
+  J.B.resize(2 * n, impl_->model.control_count());
+  for (Index row = 0; row < 2 * n; ++row) {
+    StateCotangent unit{VecX::Zero(n), VecX::Zero(n)};
+    (row < n ? unit.q[row] : unit.v[row - n]) = 1;
+    const StepCotangent g = pull_back(unit);
+    J.A.row(row) << g.q.transpose(), g.v.transpose();
+    if (J.B.cols() > 0) J.B.row(row) = g.u.transpose();
+  }
+  return J;
+}
+
+std::vector<Index> find_parameters(const Model& model, std::span<const std::string> names) {
+  std::vector<Index> places;
+  for (const std::string& name : names) places.push_back(model.parameter_table().find(name));
+  return places;
+}
+
+}  // namespace orthant
