@@ -10,6 +10,7 @@
 
 #include "orthant/base/assert.hpp"
 #include "shape/polytope.hpp"
+#include "shape/smooth.hpp"
 
 namespace orthant {
 namespace {
@@ -180,6 +181,8 @@ int core_contacts(const Query& q, ContactPoint* out) {
         return 1;
       }
       case ShapeKind::Hull:
+      case ShapeKind::Ellipsoid:
+      case ShapeKind::Torus:
         break;
     }
   }
@@ -192,22 +195,37 @@ int core_contacts(const Query& q, ContactPoint* out) {
   return placed<HullStorage, HullStorage>(q, out);
 }
 
+/// The same feature with A and B exchanged.
+void exchange(ContactFeature& f) {
+  if (f.kind != FeatureKind::Smooth) {
+    f.swapped = !f.swapped;
+    return;
+  }
+  std::swap(f.first, f.second);
+  std::swap(f.start_place[0], f.start_place[1]);
+  for (double& n : f.start_normal) n = -n;
+}
+
 int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b, const Pose& X_WB,
-         double margin, bool exact_only, ContactPoint* out) {
+         double margin, bool exact_only, const Vec3* hint, ContactPoint* out) {
   ORTHANT_ASSERT(a.dim == b.dim);
   if (a.kind > b.kind) {  // each pair is written once; the answer is turned round
-    const int n = find(b, X_WB, a, X_WA, margin, exact_only, out);
+    const Vec3 turned = hint != nullptr ? Vec3(-*hint) : Vec3(Vec3::Zero());
+    const int n =
+        find(b, X_WB, a, X_WA, margin, exact_only, hint != nullptr ? &turned : nullptr, out);
     for (int k = 0; k < n; ++k) {
       out[k].normal = -out[k].normal;
       std::swap(out[k].point_a, out[k].point_b);
-      out[k].feature.swapped = !out[k].feature.swapped;
+      exchange(out[k].feature);
       out[k].id = feature_id(out[k].feature);
     }
     return n;
   }
   const double ra = core_radius(a), rb = core_radius(b);
-  const Query q{a, b, X_WA, X_WB, X_WB.x - X_WA.x, margin + ra + rb, exact_only};
-  const int n = core_contacts(q, out);
+  const Vec3 x = X_WB.x - X_WA.x;
+  const int n = is_smooth(b.kind)
+                    ? internal::smooth_contacts({a, b, X_WA, X_WB, x, margin + ra + rb, hint}, out)
+                    : core_contacts({a, b, X_WA, X_WB, x, margin + ra + rb, exact_only}, out);
   for (int k = 0; k < n; ++k) {
     ContactPoint& c = out[k];
     c.gap -= ra + rb;
@@ -222,14 +240,19 @@ int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& 
 
 int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
              const Pose& X_WB, double margin, ContactPoint* out) {
-  return find(a, X_WA, b, X_WB, margin, false, out);
+  return find(a, X_WA, b, X_WB, margin, false, nullptr, out);
+}
+
+int deepest_contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                     const Pose& X_WB, double margin, const Vec3* hint, ContactPoint* out) {
+  return find(a, X_WA, b, X_WB, margin, true, hint, out);
 }
 
 ContactPoint distance(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
                       const Pose& X_WB) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ContactPoint out[kMaxContacts];
-  if (find(a, X_WA, b, X_WB, kInfinity, true, out) > 0) return out[0];
+  if (find(a, X_WA, b, X_WB, kInfinity, true, nullptr, out) > 0) return out[0];
   ContactPoint none;
   none.gap = kInfinity;
   none.normal = none.point_a = none.point_b = Vec3::Zero();

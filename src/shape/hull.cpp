@@ -327,6 +327,8 @@ std::shared_ptr<const HullTopology> fixed_topology(ShapeKind kind, int dim) {
   static const auto plane = loops_topology(0, {0, 0}, {}, false);
   switch (kind) {
     case ShapeKind::Sphere:
+    case ShapeKind::Ellipsoid:
+    case ShapeKind::Torus:
       return point;
     case ShapeKind::Capsule:
       return dim == 2 ? planar_segment : segment;

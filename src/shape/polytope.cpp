@@ -69,6 +69,9 @@ void evaluate_core(const ContactFeature& f, const Polytope& A, const Polytope& B
       second = vertex_of(Q, f.second);
       reference = face_of(Q, f.face);
       break;
+    case FeatureKind::Smooth:
+    case FeatureKind::SubSpheres:
+      break;
   }
   const CoreContact c = core_contact(f.kind, f.sign, A.dim, first, second, reference);
   out.gap = c.gap;

@@ -2,6 +2,7 @@
 // shape/shape.cpp: numbers from a caller => checked shapes, bounds, widths.
 #include "orthant/shape/shape.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,6 +54,12 @@ Shape Shape::hull(std::span<const Vec3> points, std::string_view name) {
   internal::HullResult h = internal::convex_hull_3d(points, name);
   return {ShapeKind::Hull, 3, name, std::move(h.parameters), std::move(h.topology)};
 }
+Shape Shape::ellipsoid(double semi_x, double semi_y, double semi_z, std::string_view name) {
+  return {ShapeKind::Ellipsoid, 3, name, {semi_x, semi_y, semi_z}, nullptr};
+}
+Shape Shape::torus(double major, double minor, std::string_view name) {
+  return {ShapeKind::Torus, 3, name, {major, minor}, nullptr};
+}
 Shape Shape::half_space() { return {ShapeKind::HalfSpace, 3, "half_space", {}, nullptr}; }
 
 Shape Shape::disc(double radius, std::string_view name) {
@@ -68,10 +75,14 @@ Shape Shape::polygon(std::span<const Vec2> points, std::string_view name) {
   internal::HullResult h = internal::convex_hull_2d(points, name);
   return {ShapeKind::Hull, 2, name, std::move(h.parameters), std::move(h.topology)};
 }
+Shape Shape::ellipse(double semi_x, double semi_y, std::string_view name) {
+  return {ShapeKind::Ellipsoid, 2, name, {semi_x, semi_y}, nullptr};
+}
 Shape Shape::half_plane() { return {ShapeKind::HalfSpace, 2, "half_plane", {}, nullptr}; }
 
 std::string Shape::parameter_name(int i) const {
   static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
+  static constexpr const char* kSemi[] = {"semi_x", "semi_y", "semi_z"};
   static constexpr const char* kAxis[] = {".x", ".y", ".z"};
   switch (kind_) {
     case ShapeKind::Sphere:
@@ -80,6 +91,10 @@ std::string Shape::parameter_name(int i) const {
       return i == 0 ? "radius" : "half_length";
     case ShapeKind::Box:
       return kHalf[i];
+    case ShapeKind::Ellipsoid:
+      return kSemi[i];
+    case ShapeKind::Torus:
+      return i == 0 ? "major" : "minor";
     case ShapeKind::Hull:
       return "vertex/" + std::to_string(i / dim_) + kAxis[i % dim_];
     case ShapeKind::HalfSpace:
@@ -99,6 +114,10 @@ Shape Shape::section() const {
       return rectangle(parameters_[0], parameters_[1], name_);
     case ShapeKind::HalfSpace:
       return half_plane();
+    case ShapeKind::Ellipsoid:
+      return ellipse(parameters_[0], parameters_[1], name_);
+    case ShapeKind::Torus:
+      throw Error(name_, "a torus has no planar section that is one body");
     case ShapeKind::Hull:
       break;
   }
@@ -116,7 +135,18 @@ Shape Shape::section() const {
 
 void check_parameters(const ShapeView<double>& s, std::string_view name) {
   static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
+  static constexpr const char* kSemi[] = {"semi_x", "semi_y", "semi_z"};
   switch (s.kind) {
+    case ShapeKind::Ellipsoid:
+      for (int k = 0; k < s.dim; ++k) require_positive(s.p[k], name, kSemi[k]);
+      return;
+    case ShapeKind::Torus:
+      require_positive(s.p[0], name, "major");
+      require_positive(s.p[1], name, "minor");
+      if (!(s.p[1] < s.p[0]))
+        throw Error(
+            name, "minor must be less than major (" + to_text(s.p[0]) + "), is " + to_text(s.p[1]));
+      return;
     case ShapeKind::Sphere:
       require_positive(s.p[0], name, "radius");
       return;
@@ -174,7 +204,18 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
   } else {
     if (s.kind == ShapeKind::Capsule)
       reach += (rotate(X_WS.p, Vec3(s.p[1], 0, 0))).cwiseAbs();
-    else if (s.kind == ShapeKind::Box)
+    else if (s.kind == ShapeKind::Ellipsoid) {
+      const Mat3 R = matrix_of(X_WS.p);
+      for (int i = 0; i < 3; ++i) {
+        double square = 0;
+        for (int k = 0; k < s.dim; ++k) square += R(i, k) * R(i, k) * s.p[k] * s.p[k];
+        reach[i] = std::sqrt(square);
+      }
+    } else if (s.kind == ShapeKind::Torus) {
+      const Vec3 axis = rotate(X_WS.p, Vec3(0, 0, 1));
+      for (int i = 0; i < 3; ++i)
+        reach[i] += s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
+    } else if (s.kind == ShapeKind::Box)
       reach = matrix_of(X_WS.p).cwiseAbs() * core_vertex(s, 7).cwiseAbs();
     box = {X_WS.x - reach, X_WS.x + reach};
   }
@@ -184,6 +225,8 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
 
 double bounding_radius(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::HalfSpace) return kInfinity;
+  if (s.kind == ShapeKind::Torus) return s.p[0] + s.p[1];
+  if (s.kind == ShapeKind::Ellipsoid) return *std::max_element(s.p, s.p + s.dim);
   double square = 0;
   for (Index i = 0; i < s.topology->vertex_count; ++i)
     square = std::max(square, core_vertex(s, i).squaredNorm());
@@ -193,6 +236,8 @@ double bounding_radius(const ShapeView<double>& s) {
 double smallest_width(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::HalfSpace) return kInfinity;
   if (s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule) return 2 * s.p[0];
+  if (s.kind == ShapeKind::Torus) return 2 * s.p[1];
+  if (s.kind == ShapeKind::Ellipsoid) return 2 * *std::min_element(s.p, s.p + s.dim);
   double width = kInfinity;
   for (Index f = 0; f < s.topology->face_count(); ++f) width = std::min(width, width_across(s, f));
   return width;

@@ -75,6 +75,9 @@ bool well_conditioned(const Case& c) {
       const auto m = internal::face_primitive(s1.view(), X1, f.first);
       return std::abs(m.normal.dot(c.point.normal)) > 0.5;
     }
+    case FeatureKind::Smooth:
+    case FeatureKind::SubSpheres:
+      return false;  // smooth_test.cpp
   }
   return false;
 }

@@ -2,6 +2,7 @@
 #include "support.hpp"
 
 #include <array>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -126,6 +127,14 @@ Shape random_shape(Random& random, ShapeKind kind, int dim) {
       for (int i = 0; i < count; ++i) points.push_back(random.direction() * size());
       return Shape::hull(points);
     }
+    case ShapeKind::Ellipsoid: {
+      const double x = size(), y = size(), z = size();
+      return dim == 2 ? Shape::ellipse(x, y) : Shape::ellipsoid(x, y, z);
+    }
+    case ShapeKind::Torus: {
+      const double major = size();
+      return Shape::torus(major, 0.4 * major * size());
+    }
     case ShapeKind::HalfSpace:
       break;
   }
@@ -221,12 +230,19 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
       return true;
     case ShapeKind::HalfSpace:
       return p[s.dim() - 1] <= slack;
+    case ShapeKind::Ellipsoid: {
+      double sum = 0;
+      for (int k = 0; k < s.dim(); ++k) sum += (p[k] / v.p[k]) * (p[k] / v.p[k]);
+      return std::sqrt(sum) <= 1 + slack / *std::min_element(v.p, v.p + s.dim());
+    }
+    case ShapeKind::Torus:
+      return std::hypot(std::hypot(p[0], p[1]) - v.p[0], p[2]) <= v.p[1] + slack;
   }
   return false;
 }
 
 const char* kind_name(ShapeKind kind) {
-  static constexpr const char* kNames[] = {"sphere", "capsule", "box", "hull", "half-space"};
+  static constexpr const char* kNames[] = {"sphere", "capsule", "box", "hull", "half-space", "ellipsoid", "torus"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -10,6 +10,7 @@
 
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
+#include "orthant/shape/smooth_kernel.hpp"
 
 namespace orthant {
 
@@ -22,20 +23,35 @@ enum class FeatureKind : std::uint8_t {
   ClippedEdge,    // first's edge above an edge of second's face `face`: n = that face's normal
   ClippedVertex,  // second's vertex, of its face `face`, under first's face: n = second's face
                   // normal
+  Smooth,         // a curved part on either side; `first` and `second` are smooth_code()s of A, B
+  SubSpheres,     // sphere `first` of A and `second` of B, of `face` spheres a body
 };
 
 struct ContactFeature {
   FeatureKind kind = FeatureKind::VertexVertex;
   bool swapped = false;
-  std::int8_t sign = 1;     // of the cross product, EdgeEdge only
-  std::int16_t first = 0;   // vertex, edge or face of the first shape's core
-  std::int16_t second = 0;  // vertex, edge or face of the second's
-  std::int16_t face = 0;    // reference face of the second, clipped kinds only
+  std::int8_t sign = 1;                // of the cross product, EdgeEdge only
+  std::int16_t first = 0;              // vertex, edge or face of the first shape's core
+  std::int16_t second = 0;             // vertex, edge or face of the second's
+  std::int16_t face = 0;               // reference face of the second, clipped kinds only
+  double start_normal[3] = {0, 0, 0};  // Smooth only: where evaluate_contact() starts, world axes
+  double start_place[2] = {0, 0};      // Smooth only: place on the edge or circle of A, of B
 };
+
+/// A part of a core in a Smooth feature. A torus uses the index to tell its nearest points apart.
+inline std::int16_t smooth_code(internal::PartKind kind, Index index) {
+  return static_cast<std::int16_t>(static_cast<Index>(kind) << 12 | index);
+}
 
 /// Stable name of the two features, the same whichever face was the reference: for contact keys and
 /// warm starts. 28 bits: (type and index on A, type and index on B).
 inline std::uint32_t feature_id(const ContactFeature& f) {
+  if (f.kind == FeatureKind::Smooth || f.kind == FeatureKind::SubSpheres) {
+    const std::uint32_t one = static_cast<std::uint32_t>(f.first) & 0x7fff;
+    const std::uint32_t two = static_cast<std::uint32_t>(f.second) & 0x7fff;
+    const bool smooth = f.kind == FeatureKind::Smooth;
+    return 1u << 30 | (smooth ? 1u << 31 : 0u) | (one << 15 | two);
+  }
   enum : std::uint32_t { kVertex = 0, kEdge = 1, kFace = 2 };
   std::uint32_t first = kVertex, second = kVertex;
   switch (f.kind) {
@@ -53,6 +69,9 @@ inline std::uint32_t feature_id(const ContactFeature& f) {
       break;
     case FeatureKind::ClippedVertex:
       first = kFace;
+      break;
+    case FeatureKind::Smooth:
+    case FeatureKind::SubSpheres:
       break;
   }
   const std::uint32_t one = first << 12 | static_cast<std::uint32_t>(f.first);
@@ -185,6 +204,10 @@ CoreContactT<T> core_contact(FeatureKind kind, int sign, int dim, const Primitiv
       c.first = c.second + c.normal * c.gap;
       break;
     }
+    case FeatureKind::Smooth:
+    case FeatureKind::SubSpheres:
+      c = {T(0), first.p0, first.p0, second.p0};  // have their own formulas
+      break;
   }
   return c;
 }
@@ -209,6 +232,100 @@ PrimitiveT<T> face_primitive(const ShapeView<T>& s, const PoseT<T>& X, Index i) 
   return {p, p, rotate(X.p, plane.normal)};
 }
 
+/// R diag(a^2) R' of an ellipsoid: its support function is sqrt(n.E n).
+template <class T>
+Mat3T<T> ellipsoid_matrix(const ShapeView<T>& s, const QuatT<T>& p) {
+  const Mat3T<T> R = matrix_of(p);
+  Mat3T<T> E;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j <= i; ++j) {
+      T sum(0);
+      for (int k = 0; k < s.dim; ++k) sum += R(i, k) * R(j, k) * (s.p[k] * s.p[k]);
+      E(i, j) = E(j, i) = sum;
+    }
+  return E;
+}
+
+template <class T>
+SmoothPartT<T> smooth_part(const ShapeView<T>& s, const PoseT<T>& X, std::int16_t code) {
+  const Vec3T<T> zero(T(0), T(0), T(0));
+  SmoothPartT<T> part{static_cast<PartKind>(code >> 12), X.x, zero, zero, {}};
+  const Index index = code & 0xfff;
+  switch (part.kind) {
+    case PartKind::Vertex:
+      part.x = vertex_primitive(s, X, index).p0;
+      break;
+    case PartKind::Edge: {
+      const PrimitiveT<T> edge = edge_primitive(s, X, index);
+      part.x = edge.p0;
+      part.u = edge.p1 - edge.p0;
+      break;
+    }
+    case PartKind::Face: {
+      const PrimitiveT<T> face = face_primitive(s, X, index);
+      part.x = face.p0;
+      part.u = face.normal;
+      break;
+    }
+    case PartKind::Ellipsoid:
+      part.shape = ellipsoid_matrix(s, X.p);
+      break;
+    case PartKind::Circle:
+      part.u = rotate(X.p, Vec3T<T>(s.p[0], T(0), T(0)));
+      part.v = rotate(X.p, Vec3T<T>(T(0), s.p[0], T(0)));
+      break;
+  }
+  return part;
+}
+
+/// Sphere i of n along the longest axis of an ellipsoid or capsule, around the ring of a torus:
+/// its centre in the shape frame and its radius, inscribed.
+template <class T>
+void sub_sphere(const ShapeView<T>& s, int i, int n, Vec3T<T>& centre, T& radius) {
+  using std::sqrt;
+  centre = Vec3T<T>(T(0), T(0), T(0));
+  radius = core_radius(s);
+  const double place = n > 1 ? 2.0 * i / (n - 1) - 1 : 0.0;
+  if (s.kind == ShapeKind::Capsule) {
+    centre[0] = s.p[1] * T(place);
+  } else if (s.kind == ShapeKind::Torus) {
+    const double angle = 2 * 3.14159265358979323846 * i / n;
+    centre[0] = s.p[0] * T(std::cos(angle));
+    centre[1] = s.p[0] * T(std::sin(angle));
+  } else if (s.kind == ShapeKind::Ellipsoid) {
+    int axis = 0;
+    for (int k = 1; k < s.dim; ++k)
+      if (value_of(s.p[k]) > value_of(s.p[axis])) axis = k;
+    T b = axis == 0 ? s.p[1] : s.p[0];
+    for (int k = 0; k < s.dim; ++k)
+      if (k != axis) b = min_of(b, s.p[k]);
+    const T a = s.p[axis];
+    // centres on |x| <= (a^2 - b^2)/a, radius b sqrt(1 - x^2/(a^2 - b^2))
+    const T square = a * a - b * b;
+    centre[axis] = square / a * T(place);
+    radius = value_of(square) > 0 ? b * sqrt(T(1) - centre[axis] * centre[axis] / square) : b;
+  }
+}
+
+template <class T>
+ContactPointT<T> evaluate_sub_spheres(const ContactFeature& f, const ShapeView<T>& a,
+                                      const PoseT<T>& X_WA, const ShapeView<T>& b,
+                                      const PoseT<T>& X_WB) {
+  Vec3T<T> p, q;
+  T r, s;
+  sub_sphere(a, f.first, f.face, p, r);
+  sub_sphere(b, f.second, f.face, q, s);
+  p = transform(X_WA, p);
+  q = transform(X_WB, q);
+  ContactPointT<T> out;
+  out.gap = direction<T>(p - q, nullptr, a.dim, out.normal) - r - s;
+  out.point_a = p - out.normal * r;
+  out.point_b = q + out.normal * s;
+  out.feature = f;
+  out.id = feature_id(f);
+  return out;
+}
+
 }  // namespace internal
 
 /// Gap, normal and witness points with the features of `f` held.
@@ -217,15 +334,31 @@ ContactPointT<T> evaluate_contact(const ContactFeature& f, const ShapeView<T>& a
                                   const PoseT<T>& X_WA, const ShapeView<T>& b,
                                   const PoseT<T>& X_WB) {
   using internal::PrimitiveT;
+  if (f.kind == FeatureKind::SubSpheres) return internal::evaluate_sub_spheres(f, a, X_WA, b, X_WB);
   // Seen from A's origin: a pair far from the world's origin keeps its digits.
   const PoseT<T> X_A{Vec3T<T>(T(0), T(0), T(0)), X_WA.p};
   const PoseT<T> X_B{X_WB.x - X_WA.x, X_WB.p};
+  const T ra = core_radius(a), rb = core_radius(b);
+  ContactPointT<T> out;
+  out.feature = f;
+  out.id = feature_id(f);
+  if (f.kind == FeatureKind::Smooth) {
+    const internal::SmoothContactT<T> c = internal::smooth_contact(
+        internal::smooth_part(a, X_A, f.first), internal::smooth_part(b, X_B, f.second), a.dim,
+        f.start_normal, f.start_place);
+    out.normal = c.normal;
+    out.gap = c.gap - ra - rb;
+    out.point_a = X_WA.x + c.first - out.normal * ra;
+    out.point_b = X_WA.x + c.second + out.normal * rb;
+    return out;
+  }
   const ShapeView<T>& s1 = f.swapped ? b : a;
   const ShapeView<T>& s2 = f.swapped ? a : b;
   const PoseT<T>& X1 = f.swapped ? X_B : X_A;
   const PoseT<T>& X2 = f.swapped ? X_A : X_B;
 
-  PrimitiveT<T> first, second, reference;
+  const Vec3T<T> zero(T(0), T(0), T(0));
+  PrimitiveT<T> first{zero, zero, zero}, second = first, reference = first;
   switch (f.kind) {
     case FeatureKind::VertexVertex:
       first = internal::vertex_primitive(s1, X1, f.first);
@@ -253,18 +386,17 @@ ContactPointT<T> evaluate_contact(const ContactFeature& f, const ShapeView<T>& a
       second = internal::vertex_primitive(s2, X2, f.second);
       reference = internal::face_primitive(s2, X2, f.face);
       break;
+    case FeatureKind::Smooth:
+    case FeatureKind::SubSpheres:
+      break;  // answered above
   }
   const internal::CoreContactT<T> c =
       internal::core_contact(f.kind, f.sign, a.dim, first, second, reference);
 
-  const T ra = core_radius(a), rb = core_radius(b);
-  ContactPointT<T> out;
   out.normal = f.swapped ? Vec3T<T>(-c.normal) : c.normal;
   out.gap = c.gap - ra - rb;
   out.point_a = X_WA.x + (f.swapped ? c.second : c.first) - out.normal * ra;
   out.point_b = X_WA.x + (f.swapped ? c.first : c.second) + out.normal * rb;
-  out.feature = f;
-  out.id = feature_id(f);
   return out;
 }
 

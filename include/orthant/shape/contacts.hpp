@@ -24,6 +24,12 @@ inline constexpr int kMaxContacts = 4;
 int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
              const Pose& X_WB, double margin, ContactPoint* out);
 
+/// The same with one point a convex pair, the nearest; a torus keeps each local minimum of the
+/// separation. `hint`, where given, is a unit normal from B to A near the answer (the last one):
+/// ellipsoids start there, which is faster and changes nothing else.
+int deepest_contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                     const Pose& X_WB, double margin, const Vec3* hint, ContactPoint* out);
+
 /// Signed distance with witness points, for any separation. For two half-spaces the gap is
 /// +infinity.
 ContactPoint distance(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,

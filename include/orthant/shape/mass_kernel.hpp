@@ -150,6 +150,28 @@ MassPropertiesT<T> mass_properties(const ShapeView<T>& s, const T& density) {
     case ShapeKind::Hull:
       return s.dim == 2 ? internal::polygon_mass(s, density)
                         : internal::polyhedron_mass(s, density);
+    case ShapeKind::Ellipsoid: {
+      const T x = s.p[0], y = s.p[1];
+      if (s.dim == 2) {
+        m.mass = density * T(pi) * x * y;
+        m.inertia(2, 2) = m.mass * (x * x + y * y) * T(0.25);
+        return m;
+      }
+      const T z = s.p[2];
+      m.mass = density * T(4 * pi / 3) * x * y * z;
+      m.inertia(0, 0) = m.mass * (y * y + z * z) * T(0.2);
+      m.inertia(1, 1) = m.mass * (z * z + x * x) * T(0.2);
+      m.inertia(2, 2) = m.mass * (x * x + y * y) * T(0.2);
+      return m;
+    }
+    case ShapeKind::Torus: {
+      const T R = s.p[0], r = s.p[1];
+      m.mass = density * T(2 * pi * pi) * R * r * r;
+      m.inertia(2, 2) = m.mass * (R * R + r * r * T(0.75));
+      m.inertia(0, 0) = m.mass * (R * R * T(0.5) + r * r * T(0.625));
+      m.inertia(1, 1) = m.inertia(0, 0);
+      return m;
+    }
     case ShapeKind::HalfSpace:
       break;
   }

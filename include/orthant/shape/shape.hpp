@@ -16,7 +16,7 @@
 
 namespace orthant {
 
-/// A convex body. Factories throw Error naming `name`, the rule and the value.
+/// A body, convex but for the torus. Factories throw Error naming `name`, the rule and the value.
 class Shape {
  public:
   // In space [m].
@@ -26,6 +26,10 @@ class Shape {
   /// Convex hull of points; inner and duplicate points are dropped, flat sets refused.
   static Shape hull(std::span<const Vec3> points, std::string_view name = "hull");
   static Shape half_space();
+  static Shape ellipsoid(double semi_x, double semi_y, double semi_z,
+                         std::string_view name = "ellipsoid");
+  /// A ring about z: the circle of radius `major` with a tube of radius `minor` < major.
+  static Shape torus(double major, double minor, std::string_view name = "torus");
 
   // In the plane: the sections z = 0.
   static Shape disc(double radius, std::string_view name = "disc");
@@ -33,6 +37,7 @@ class Shape {
   static Shape rectangle(double half_x, double half_y, std::string_view name = "rectangle");
   static Shape polygon(std::span<const Vec2> points, std::string_view name = "polygon");
   static Shape half_plane();
+  static Shape ellipse(double semi_x, double semi_y, std::string_view name = "ellipse");
 
   ShapeKind kind() const { return kind_; }
   int dim() const { return dim_; }
@@ -45,7 +50,7 @@ class Shape {
 
   /// The planar section z = 0 of a spatial shape (a planar one is returned as it is): sphere =>
   /// disc, capsule => stadium, box => rectangle, hull => polygon, half-space => half-plane with
-  /// normal +y.
+  /// normal +y, ellipsoid => ellipse. A torus has none: Error.
   Shape section() const;
 
   /// This shape with other parameters, in T: the door for dual numbers and a model's flat vector.

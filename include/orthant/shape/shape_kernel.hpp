@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/shape_kernel.hpp: (kind, flat parameters, topology) => vertices, edges, faces, radius.
-// Every shape is a convex polytope (point, segment, box, hull, half-space: its *core*) inflated by
-// a radius, so distance = core distance - radii, and one set of feature formulas serves all pairs.
-// Parameters are a flat array in T, topology is constant: a model stores all parameters in one
-// vector, and a dual T differentiates by radius, half lengths and vertices.
+// Every shape is a core (point, segment, box, hull, half-space; ellipsoid, circle) inflated by a
+// radius, so distance = core distance - radii, and one set of feature formulas serves all
+// polytopes. Parameters are a flat array in T, topology is constant: a model stores all parameters
+// in one vector, and a dual T differentiates by radius, half lengths and vertices.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,12 @@ namespace orthant {
 ///   Hull       vertex/0.x, vertex/0.y, vertex/0.z, vertex/1.x, ...
 ///   HalfSpace  none                                the matter is below: outward normal +z (planar:
 ///   +y)
-enum class ShapeKind : std::uint8_t { Sphere, Capsule, Box, Hull, HalfSpace };
+///   Ellipsoid  semi_x, semi_y, semi_z
+///   Torus      major, minor                        ring about z of the shape frame; in space only
+enum class ShapeKind : std::uint8_t { Sphere, Capsule, Box, Hull, HalfSpace, Ellipsoid, Torus };
+
+/// Curved beyond an inflated polytope: its contacts come from shape/smooth.
+inline constexpr bool is_smooth(ShapeKind kind) { return kind >= ShapeKind::Ellipsoid; }
 
 /// An edge runs from v0 to v1; f0 is the face that walks it forwards, f1 the other (-1: no faces).
 struct HullEdge {
@@ -62,6 +67,7 @@ struct ShapeView {
 /// Radius by which the core is inflated [m].
 template <class T>
 T core_radius(const ShapeView<T>& s) {
+  if (s.kind == ShapeKind::Torus) return s.p[1];
   return s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule ? s.p[0] : T(0);
 }
 
@@ -80,6 +86,8 @@ Vec3T<T> core_vertex(const ShapeView<T>& s, Index i) {
     }
     case ShapeKind::Sphere:
     case ShapeKind::HalfSpace:
+    case ShapeKind::Ellipsoid:
+    case ShapeKind::Torus:
       break;
   }
   return Vec3T<T>(T(0), T(0), T(0));
