@@ -21,8 +21,8 @@ help:  ## this list
 	@echo "Orthant: hard contact, exact gradients. Targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-setup:  ## install missing Debian packages (root or sudo)
-	@tools/setup test
+setup:  ## install missing Debian packages (root or sudo), make .venv
+	@tools/setup test python
 
 # Only where it never ran: afterwards Ninja calls CMake again by itself when needed.
 $(addprefix configure-,$(PRESETS)): configure-%: setup

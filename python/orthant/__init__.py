@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orthant: bodies in hard contact, with exact gradients.
+
+    import orthant as ot
+
+Worlds are built with `ModelBuilder`, moved with `step`, `rollout`, `Simulator`; contact problems are
+solved with `solve` and `solve_lcp`. `ot.torch` and `ot.jax` are differentiable layers, loaded when
+first used. Units are SI, angles radians; names are those of the C++ library.
+"""
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from ._core import (
+    Attempt,
+    Body,
+    CanonicalProblem,
+    CombineRule,
+    ContactState,
+    Error,
+    ForceCallback,
+    FrictionModel,
+    GradientCertificate,
+    Integrator,
+    JointKind,
+    KinkChoice,
+    Law,
+    LawKind,
+    LawOfMotion,
+    Method,
+    Model,
+    ModelBuilder,
+    Motion,
+    MotorKind,
+    MotorSpec,
+    Outcome,
+    Parameters,
+    Pose,
+    ProblemKind,
+    Residual,
+    Shape,
+    ShapeKind,
+    ShapeSpec,
+    Solution,
+    SolutionGradient,
+    SolutionGradientSettings,
+    SolveReport,
+    SolveSettings,
+    Stabilisation,
+    State,
+    StepRecord,
+    StepReport,
+    StepSettings,
+    UnknownName,
+    WarmStart,
+    __version__,
+    boxminus,
+    boxplus,
+    judge,
+    make_global_friction,
+    make_lcp,
+    make_local_friction,
+    make_mlcp,
+    read_problem,
+    save_problem,
+    set_thread_count,
+    step,
+    thread_count,
+    validate,
+    why_not_applicable,
+)
+from ._simulate import Simulator, rollout
+from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
+from ._batch import BatchTrajectory, rollout_batch
+from ._trajectory import Trajectory
+
+_LAZY = ("torch", "jax")  # optional, slow to import
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__all__ = [
+    "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CombineRule", "ContactState",
+    "Error", "ForceCallback", "FrictionModel", "GradientCertificate", "Integrator", "JointKind",
+    "KinkChoice", "Law", "LawKind", "LawOfMotion", "LcpSolution", "Method", "Model", "ModelBuilder",
+    "Motion", "MotorKind", "MotorSpec", "Outcome", "Parameters", "Pose", "ProblemKind", "Residual",
+    "Shape", "ShapeKind", "ShapeSpec", "Simulator", "Solution", "SolutionGradient",
+    "SolutionGradientSettings", "SolveReport", "SolveSettings", "Stabilisation", "State",
+    "StepRecord", "StepReport", "StepSettings", "Trajectory", "UnknownName", "WarmStart",
+    "__version__", "boxminus", "boxplus", "judge", "make_global_friction", "make_lcp",
+    "make_local_friction", "make_mlcp", "read_fclib", "read_problem", "rollout", "rollout_batch",
+    "save_problem", "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step", "thread_count",
+    "validate", "why_not_applicable",
+]

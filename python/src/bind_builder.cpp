@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+// python/src/bind_builder.cpp: shapes and ModelBuilder; forces written in Python.
+// A Python force gets copies of q and v and an array of its own to fill: nothing it keeps can
+// outlive its memory. What it raises stops the step and comes out of it.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/trampoline.h>
+
+#include "common.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/model/model_builder.hpp"
+
+namespace orthant::python {
+
+namespace {
+
+Quat to_quat(nb::handle x, const char* where) {
+  const VecX p = to_vector(x, where, 4);
+  return {p[0], p[1], p[2], p[3]};
+}
+
+std::vector<double> to_doubles(nb::handle x, const char* where) {
+  const VecX v = to_vector(x, where);
+  return {v.begin(), v.end()};
+}
+
+/// The Python object of a model where it has one, so that what a callback keeps stays alive.
+nb::object model_object(const Model& model) {
+  nb::object known = nb::find(model);
+  return known.is_valid() ? known : nb::cast(Model(model));
+}
+
+class PythonForce : public ForceCallback {
+ public:
+  NB_TRAMPOLINE(ForceCallback, 3);
+
+  void add_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                 double t, VecX& f) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "add_force", true);
+    const nb::object out = nb_trampoline.base().attr(ticket.key)(
+        model_object(model), Parameters(parameters), to_numpy(q), to_numpy(v), t);
+    if (out.is_none()) return;
+    // The library asks for the dynamic bodies only; Python may answer for State.v.
+    const VecX given = to_vector(out, "ForceCallback.add_force");
+    if (given.size() < f.size() || given.size() > v.size())
+      throw Error("ForceCallback.add_force", "expected " + std::to_string(v.size()) +
+                                                 " values like State.v, got " +
+                                                 std::to_string(given.size()));
+    if (!given.allFinite()) throw Error("ForceCallback.add_force", "must be finite");
+    f += given.head(f.size());
+  }
+
+  double potential(const Model& model, const Parameters& parameters, const VecX& q,
+                   double t) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "potential", false);
+    if (!ticket.key.is_valid()) return 0;
+    return nb::cast<double>(nb_trampoline.base().attr(ticket.key)(
+        model_object(model), Parameters(parameters), to_numpy(q), t));
+  }
+
+  bool derivatives(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   double t, std::span<double> f_q, std::span<double> f_v) const override {
+    const nb::gil_scoped_acquire gil;
+    const nb::detail::ticket ticket(nb_trampoline, "derivatives", false);
+    if (!ticket.key.is_valid()) return false;
+    const nb::object out = nb_trampoline.base().attr(ticket.key)(
+        model_object(model), Parameters(parameters), to_numpy(q), to_numpy(v), t);
+    if (out.is_none()) return false;
+    const auto n = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(f_q.size()))));
+    const nb::tuple both = nb::cast<nb::tuple>(out);
+    const RowMatX by_q = to_matrix(both[0], "ForceCallback.derivatives: f_q", n, n);
+    const RowMatX by_v = to_matrix(both[1], "ForceCallback.derivatives: f_v", n, n);
+    std::copy_n(by_q.data(), f_q.size(), f_q.data());
+    std::copy_n(by_v.data(), f_v.size(), f_v.data());
+    return true;
+  }
+};
+
+void bind_shape(nb::module_& m) {
+  nb::enum_<ShapeKind>(m, "ShapeKind")
+      .value("Sphere", ShapeKind::Sphere)
+      .value("Capsule", ShapeKind::Capsule)
+      .value("Box", ShapeKind::Box)
+      .value("Hull", ShapeKind::Hull)
+      .value("HalfSpace", ShapeKind::HalfSpace);
+  nb::class_<Shape>(m, "Shape", "A convex body [m]; planar ones are sections z = 0.")
+      .def_static(
+          "sphere", [](double radius) { return Shape::sphere(radius); }, nb::arg("radius"))
+      .def_static(
+          "capsule", [](double r, double l) { return Shape::capsule(r, l); }, nb::arg("radius"),
+          nb::arg("half_length"), "Axis x of the shape.")
+      .def_static(
+          "box", [](double x, double y, double z) { return Shape::box(x, y, z); },
+          nb::arg("half_x"), nb::arg("half_y"), nb::arg("half_z"))
+      .def_static(
+          "hull",
+          [](nb::object points) {
+            const RowMatX p = to_matrix(points, "hull points", kAny, 3);
+            std::vector<Vec3> list;
+            for (Eigen::Index i = 0; i < p.rows(); ++i) list.emplace_back(p.row(i).transpose());
+            return Shape::hull(list);
+          },
+          nb::arg("points"), "Convex hull of points (n, 3).")
+      .def_static("half_space", &Shape::half_space, "Matter below, outward normal +z.")
+      .def_static(
+          "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"))
+      .def_static(
+          "stadium", [](double r, double l) { return Shape::stadium(r, l); }, nb::arg("radius"),
+          nb::arg("half_length"))
+      .def_static(
+          "rectangle", [](double x, double y) { return Shape::rectangle(x, y); }, nb::arg("half_x"),
+          nb::arg("half_y"))
+      .def_static(
+          "polygon",
+          [](nb::object points) {
+            const RowMatX p = to_matrix(points, "polygon points", kAny, 2);
+            std::vector<Vec2> list;
+            for (Eigen::Index i = 0; i < p.rows(); ++i) list.emplace_back(p.row(i).transpose());
+            return Shape::polygon(list);
+          },
+          nb::arg("points"), "Convex hull of points (n, 2).")
+      .def_static("half_plane", &Shape::half_plane, "Matter below, outward normal +y.")
+      .def_prop_ro("kind", &Shape::kind)
+      .def_prop_ro("dim", &Shape::dim, "2 planar, 3 in space.")
+      .def_prop_ro("parameters", [](const Shape& s) { return to_numpy(s.parameters()); })
+      .def("__repr__", [](const Shape& s) { return "Shape(" + s.name() + ")"; });
+  nb::class_<Pose>(m, "Pose", "Position x [m] and orientation p, a unit quaternion (w, x, y, z).")
+      .def(
+          "__init__",
+          [](Pose* self, nb::object x, nb::object p) {
+            new (self) Pose{x.is_none() ? Vec3(Vec3::Zero()) : to_vec3(x, "Pose.x"),
+                            p.is_none() ? Quat{} : to_quat(p, "Pose.p")};
+          },
+          nb::arg("x") = nb::none(), nb::arg("p") = nb::none())
+      .def_static("planar", &planar_pose<double>, nb::arg("x"), nb::arg("y"), nb::arg("theta"))
+      .def_prop_ro("x", [](const Pose& X) { return to_numpy(VecX(X.x)); })
+      .def_prop_ro("p", [](const Pose& X) {
+        return to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z)));
+      });
+}
+
+void bind_specs(nb::module_& m) {
+  nb::class_<ShapeSpec>(m, "ShapeSpec", "A shape on a body: place, density, material.")
+      .def(
+          "__init__",
+          [](ShapeSpec* self, const Shape& shape, const Pose* offset, double density,
+             std::string material, std::uint32_t group, std::uint32_t mask, std::string name) {
+            new (self) ShapeSpec{shape,          offset != nullptr ? *offset : Pose{},
+                                 density,        std::move(material),
+                                 group,          mask,
+                                 std::move(name)};
+          },
+          nb::arg("shape"), nb::arg("offset") = nb::none(), nb::arg("density") = 1000.0,
+          nb::arg("material") = "", nb::arg("group") = 1u, nb::arg("mask") = ~0u,
+          nb::arg("name") = "", "Density [kg/m^3], planar [kg/m^2].");
+  nb::implicitly_convertible<Shape, ShapeSpec>();
+  nb::class_<MotorSpec>(m, "MotorSpec", "Drives a joint's coordinate.")
+      .def(
+          "__init__",
+          [](MotorSpec* self, MotorKind kind, double target, double velocity,
+             std::optional<double> max_force, nb::object times, nb::object values) {
+            new (self) MotorSpec{kind,
+                                 target,
+                                 velocity,
+                                 max_force,
+                                 to_doubles(times, "motor times"),
+                                 to_doubles(values, "motor values")};
+          },
+          nb::arg("kind"), nb::arg("target") = 0.0, nb::arg("velocity") = 0.0,
+          nb::arg("max_force") = nb::none(), nb::arg("times") = nb::make_tuple(),
+          nb::arg("values") = nb::make_tuple(),
+          "target [m, rad], velocity [m/s, rad/s], max_force [N, N m], None: as strong as it "
+          "takes.");
+  nb::class_<ForceCallback, PythonForce>(
+      m, "ForceCallback",
+      "A force of your own: override add_force(model, parameters, q, v, t) and return the "
+      "generalised force [N, N m] laid out like State.v. May be called from several threads; same "
+      "arguments must give the same numbers.\n\nOptional: potential(model, parameters, q, t) -> "
+      "float [J]; derivatives(model, parameters, q, v, t) -> (f_q, f_v) by the tangent of the body "
+      "it was added for.")
+      .def(nb::init<>())
+      // What an override replaces; the numbers are those of a force that is not there.
+      .def(
+          "add_force",
+          [](const ForceCallback&, const Model&, const Parameters&, nb::object, nb::object, double)
+              -> nb::object { throw Error("ForceCallback.add_force", "must be overridden"); },
+          nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("v"), nb::arg("t"),
+          nb::sig("def add_force(self, model: Model, parameters: Parameters, q: "
+                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"))
+      .def(
+          "potential",
+          [](const ForceCallback&, const Model&, const Parameters&, nb::object, double) {
+            return 0.0;
+          },
+          nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("t"),
+          nb::sig("def potential(self, model: Model, parameters: Parameters, q: "
+                  "NDArray[numpy.float64], t: float) -> float"))
+      .def(
+          "derivatives",
+          [](const ForceCallback&, const Model&, const Parameters&, nb::object, nb::object,
+             double) { return nb::none(); },
+          nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("v"), nb::arg("t"),
+          nb::sig("def derivatives(self, model: Model, parameters: Parameters, q: "
+                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"));
+  nb::enum_<CombineRule>(m, "CombineRule")
+      .value("Average", CombineRule::Average)
+      .value("Geometric", CombineRule::Geometric)
+      .value("Min", CombineRule::Min)
+      .value("Max", CombineRule::Max);
+  nb::enum_<JointKind>(m, "JointKind")
+      .value("Weld", JointKind::Weld)
+      .value("Revolute", JointKind::Revolute)
+      .value("Prismatic", JointKind::Prismatic)
+      .value("Ball", JointKind::Ball)
+      .value("Distance", JointKind::Distance)
+      .value("LockX", JointKind::LockX)
+      .value("LockY", JointKind::LockY)
+      .value("LockZ", JointKind::LockZ)
+      .value("LockRotation", JointKind::LockRotation)
+      .value("Pin", JointKind::Pin)
+      .value("Slider", JointKind::Slider);
+  nb::enum_<MotorKind>(m, "MotorKind")
+      .value("None_", MotorKind::None)
+      .value("Velocity", MotorKind::Velocity)
+      .value("Position", MotorKind::Position);
+}
+
+void bind_parts(nb::class_<ModelBuilder>& c) {
+  const nb::tuple zero = nb::make_tuple(0.0, 0.0, 0.0);
+  c.def(
+       "add_material",
+       [](ModelBuilder& b, std::string name, double friction, double restitution,
+          double rolling_friction, double compliance, CombineRule combine) {
+         return index_of(b.add_material(
+             {std::move(name), friction, restitution, rolling_friction, compliance, combine}));
+       },
+       nb::arg("name"), nb::arg("friction") = 0.5, nb::arg("restitution") = 0.0,
+       nb::arg("rolling_friction") = 0.0, nb::arg("compliance") = 0.0,
+       nb::arg("combine") = CombineRule::Average,
+       "friction [-], restitution [-], rolling_friction [m], compliance [m/N].")
+      .def(
+          "add_material_pair",
+          [](ModelBuilder& b, std::string first, std::string second, std::optional<double> friction,
+             std::optional<double> restitution, std::optional<double> rolling_friction,
+             std::optional<double> compliance) {
+            b.add_material_pair({std::move(first), std::move(second), friction, restitution,
+                                 rolling_friction, compliance});
+          },
+          nb::arg("a"), nb::arg("b"), nb::arg("friction") = nb::none(),
+          nb::arg("restitution") = nb::none(), nb::arg("rolling_friction") = nb::none(),
+          nb::arg("compliance") = nb::none(), "Coefficients of two materials together.")
+      .def(
+          "add_body",
+          [](ModelBuilder& b, std::string name, std::vector<ShapeSpec> shapes, Motion motion,
+             bool planar, nb::object position, nb::object orientation, double angle,
+             nb::object velocity, nb::object angular_velocity, std::optional<double> mass,
+             nb::object inertia, nb::object center_of_mass, double drag,
+             std::optional<double> length) {
+            BodySpec s;
+            s.name = std::move(name);
+            s.motion = motion;
+            s.planar = planar;
+            s.position = to_vec3(position, "body position");
+            s.orientation = to_quat(orientation, "body orientation");
+            s.angle = angle;
+            s.velocity = to_vec3(velocity, "body velocity");
+            s.angular_velocity = to_spin(angular_velocity, "body angular_velocity");
+            s.shapes = std::move(shapes);
+            s.mass = mass;
+            double about_z = 0;
+            if (nb::try_cast(inertia, about_z)) {
+              s.inertia = Mat3(Vec3(0, 0, about_z).asDiagonal());
+            } else if (!inertia.is_none()) {
+              s.inertia = Mat3(to_matrix(inertia, "body inertia", 3, 3));
+            }
+            if (!center_of_mass.is_none())
+              s.center_of_mass = to_vec3(center_of_mass, "body center_of_mass");
+            s.drag = drag;
+            s.length = length;
+            return index_of(b.add_body(std::move(s)));
+          },
+          nb::arg("name") = "", nb::arg("shapes") = nb::make_tuple(),
+          nb::arg("motion") = Motion::Spatial, nb::arg("planar") = false,
+          nb::arg("position") = zero, nb::arg("orientation") = nb::make_tuple(1.0, 0.0, 0.0, 0.0),
+          nb::arg("angle") = 0.0, nb::arg("velocity") = zero, nb::arg("angular_velocity") = zero,
+          nb::arg("mass") = nb::none(), nb::arg("inertia") = nb::none(),
+          nb::arg("center_of_mass") = nb::none(), nb::arg("drag") = 1.0,
+          nb::arg("length") = nb::none(),
+          "shapes: Shape or ShapeSpec; position [m], orientation wxyz, angle [rad] (planar), "
+          "velocity [m/s], angular_velocity [rad/s], mass [kg], inertia (3, 3) or planar one "
+          "number "
+          "[kg m^2]; mass and inertia default to those of the shapes.")
+      .def(
+          "add_joint",
+          [](ModelBuilder& b, std::string name, JointKind kind, std::string first,
+             std::string second, nb::object anchor, nb::object axis, nb::object anchor_a,
+             nb::object anchor_b, std::optional<double> length, std::optional<double> lower,
+             std::optional<double> upper, double stiffness, double damping, double rest,
+             double dry_friction, const MotorSpec* motor, bool collide) {
+            JointSpec s;
+            s.name = std::move(name);
+            s.kind = kind;
+            s.a = std::move(first);
+            s.b = std::move(second);
+            s.anchor = to_vec3(anchor, "joint anchor");
+            s.axis = to_vec3(axis, "joint axis");
+            if (!anchor_a.is_none()) s.anchor_a = to_vec3(anchor_a, "joint anchor_a");
+            if (!anchor_b.is_none()) s.anchor_b = to_vec3(anchor_b, "joint anchor_b");
+            s.length = length;
+            s.lower = lower;
+            s.upper = upper;
+            s.stiffness = stiffness;
+            s.damping = damping;
+            s.rest = rest;
+            s.dry_friction = dry_friction;
+            if (motor != nullptr) s.motor = *motor;
+            s.collide = collide;
+            return index_of(b.add_joint(std::move(s)));
+          },
+          nb::arg("name") = "", nb::arg("kind") = JointKind::Weld, nb::arg("a") = "",
+          nb::arg("b") = "world", nb::arg("anchor") = zero,
+          nb::arg("axis") = nb::make_tuple(0.0, 0.0, 1.0), nb::arg("anchor_a") = nb::none(),
+          nb::arg("anchor_b") = nb::none(), nb::arg("length") = nb::none(),
+          nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(), nb::arg("stiffness") = 0.0,
+          nb::arg("damping") = 0.0, nb::arg("rest") = 0.0, nb::arg("dry_friction") = 0.0,
+          nb::arg("motor") = nb::none(), nb::arg("collide") = false,
+          "anchor and axis in the world as built [m]; limits [m, rad], stiffness [N/m, N m/rad], "
+          "damping [N s/m, N m s/rad], dry_friction [N, N m].");
+}
+
+void bind_forces(nb::class_<ModelBuilder>& c) {
+  const nb::tuple zero = nb::make_tuple(0.0, 0.0, 0.0), none = nb::make_tuple();
+  c.def(
+       "add_body_force",
+       [](ModelBuilder& b, std::string name, std::string body, nb::object force, nb::object torque,
+          bool body_axes, nb::object times, nb::object factors) {
+         b.add_force(BodyForceSpec{std::move(name), std::move(body), to_vec3(force, "force"),
+                                   to_spin(torque, "torque"), body_axes, to_doubles(times, "times"),
+                                   to_doubles(factors, "factors")});
+       },
+       nb::arg("name"), nb::arg("body"), nb::arg("force") = zero, nb::arg("torque") = zero,
+       nb::arg("body_axes") = false, nb::arg("times") = none, nb::arg("factors") = none,
+       "At the centre of mass: force [N], torque [N m]; factor on both over times [s].")
+      .def(
+          "add_point_force",
+          [](ModelBuilder& b, std::string name, std::string body, nb::object point,
+             nb::object force, bool body_axes, nb::object times, nb::object factors) {
+            b.add_force(PointForceSpec{std::move(name), std::move(body), to_vec3(point, "point"),
+                                       to_vec3(force, "force"), body_axes,
+                                       to_doubles(times, "times"), to_doubles(factors, "factors")});
+          },
+          nb::arg("name"), nb::arg("body"), nb::arg("point") = zero, nb::arg("force") = zero,
+          nb::arg("body_axes") = false, nb::arg("times") = none, nb::arg("factors") = none,
+          "At a point of the body [m]: force [N].")
+      .def(
+          "add_spring",
+          [](ModelBuilder& b, std::string name, std::string first, std::string second,
+             nb::object point_a, nb::object point_b, double stiffness, double damping,
+             std::optional<double> rest) {
+            b.add_force(SpringSpec{std::move(name), std::move(first), std::move(second),
+                                   to_vec3(point_a, "point_a"), to_vec3(point_b, "point_b"),
+                                   stiffness, damping, rest});
+          },
+          nb::arg("name"), nb::arg("a"), nb::arg("b") = "world", nb::arg("point_a") = zero,
+          nb::arg("point_b") = zero, nb::arg("stiffness") = 0.0, nb::arg("damping") = 0.0,
+          nb::arg("rest") = nb::none(),
+          "Between two points: stiffness [N/m], damping [N s/m], rest [m] (None: as built).")
+      .def(
+          "add_force",
+          [](ModelBuilder& b, std::string name, std::string body,
+             std::shared_ptr<ForceCallback> callback) {
+            b.add_force(CallbackSpec{std::move(name), std::move(body), std::move(callback)});
+          },
+          nb::arg("name"), nb::arg("body"), nb::arg("callback"), "A force of your own.")
+      .def(
+          "add_joint_actuator",
+          [](ModelBuilder& b, std::string name, std::string joint, double gear) {
+            b.add_actuator(JointActuatorSpec{std::move(name), std::move(joint), gear});
+          },
+          nb::arg("name"), nb::arg("joint"), nb::arg("gear") = 1.0,
+          "u = 1 is a generalised force `gear` [N, N m] along the joint's coordinate.")
+      .def(
+          "add_body_actuator",
+          [](ModelBuilder& b, std::string name, std::string body, nb::object force,
+             nb::object torque, bool body_axes) {
+            b.add_actuator(BodyActuatorSpec{std::move(name), std::move(body),
+                                            to_vec3(force, "force"), to_spin(torque, "torque"),
+                                            body_axes});
+          },
+          nb::arg("name"), nb::arg("body"), nb::arg("force") = zero, nb::arg("torque") = zero,
+          nb::arg("body_axes") = false, "u = 1 is this force [N] and torque [N m].")
+      .def(
+          "set_gravity",
+          [](ModelBuilder& b, nb::object g) { b.set_gravity(to_vec3(g, "gravity")); },
+          nb::arg("gravity"), "[m/s^2]; default (0, 0, -9.81), planar (0, -9.81).")
+      .def("set_law", [](ModelBuilder& b, LawOfMotion law) { b.set_law(law); }, nb::arg("law"));
+}
+
+}  // namespace
+
+void bind_builder(nb::module_& m) {
+  bind_shape(m);
+  bind_specs(m);
+  nb::class_<ModelBuilder> c(m, "ModelBuilder",
+                             "Describes a world in words; build() checks it once. Keywords are the "
+                             "fields of the C++ specs. Names may refer to what is added later.");
+  c.def(nb::init<>());
+  bind_parts(c);
+  bind_forces(c);
+  c.def("build", &ModelBuilder::build,
+        "The Model; raises Error naming the object, the rule and the value.");
+}
+
+}  // namespace orthant::python

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// python/src/bind_solver.cpp: solve(problem, settings) => (solution, report).
+#include "common.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/solver/solve.hpp"
+#include "settings.hpp"
+
+namespace orthant::python {
+
+void fields(Tag<SolveSettings>, auto&& field) {
+  field("method", &SolveSettings::method, "Automatic chooses island by island.");
+  field("tolerance", &SolveSettings::tolerance, "Of the judge's block-wise residual [-].");
+  field("max_iterations", &SolveSettings::max_iterations, "Of each method; 0: its own default.");
+  field("work_limit", &SolveSettings::work_limit, "Counted multiply-adds; 0: none.");
+  field("time_limit", &SolveSettings::time_limit,
+        "Wall clock [s], 0: none. Makes the result depend on the machine.");
+  field("use_warm_start", &SolveSettings::use_warm_start, "Start from the incoming solution.");
+  field("siconos_too", &SolveSettings::siconos_too, "Go on until Siconos' error is small as well.");
+}
+
+void fields(Tag<Attempt>, auto&& field) {
+  field("method", &Attempt::method, "What ran.");
+  field("outcome", &Attempt::outcome, "How it ended.");
+  field("island", &Attempt::island, "On which island.");
+  field("iterations", &Attempt::iterations, "Of this run.");
+  field("residual", &Attempt::residual, "Reached [-].");
+}
+
+void fields(Tag<SolveReport>, auto&& field) {
+  field("outcome", &SolveReport::outcome, "Converged, or why not.");
+  field("method", &SolveReport::method, "That gave the answer (of the hardest island).");
+  field("iterations", &SolveReport::iterations, "Added up over islands and attempts.");
+  field("island_count", &SolveReport::island_count, "Independent parts of the problem.");
+  field("residual", &SolveReport::residual, "By the judge, from the answer.");
+  field("attempts", &SolveReport::attempts, "What ran, in order.");
+}
+
+namespace {
+
+void bind_enums(nb::module_& m) {
+  nb::enum_<Outcome>(m, "Outcome", "How a solve ended.")
+      .value("Converged", Outcome::Converged, "the judge's residual is within the tolerance")
+      .value("IterationLimit", Outcome::IterationLimit)
+      .value("WorkLimit", Outcome::WorkLimit)
+      .value("Stalled", Outcome::Stalled, "no progress, tolerance not reached")
+      .value("RayTermination", Outcome::RayTermination, "Lemke ended on a ray")
+      .value("Infeasible", Outcome::Infeasible, "the rows contradict each other")
+      .value("NotFinite", Outcome::NotFinite, "numbers overflowed");
+  nb::enum_<Method>(m, "Method", "The solver families.")
+      .value("Automatic", Method::Automatic)
+      .value("Enumeration", Method::Enumeration)
+      .value("Lemke", Method::Lemke)
+      .value("GaussSeidel", Method::GaussSeidel)
+      .value("MinMapNewton", Method::MinMapNewton)
+      .value("FischerNewton", Method::FischerNewton)
+      .value("InteriorPoint", Method::InteriorPoint)
+      .value("NonsmoothNewton", Method::NonsmoothNewton)
+      .value("ProjectedGradient", Method::ProjectedGradient)
+      .value("AcceleratedGradient", Method::AcceleratedGradient)
+      .value("ActiveSetCg", Method::ActiveSetCg)
+      .value("Polish", Method::Polish);
+}
+
+}  // namespace
+
+void bind_solver(nb::module_& m) {
+  bind_enums(m);
+  bind_settings<SolveSettings>(m, "SolveSettings", "What a solve may spend, and when it may stop.");
+  bind_report<Attempt>(m, "Attempt", "One method's run on one island.");
+  bind_report<SolveReport>(m, "SolveReport", "What a solve did.");
+  m.def(
+      "solve",
+      [](const CanonicalProblem& problem, const SolveSettings& given, const Solution* start,
+         bool trace) {
+        validate(problem);
+        SolveTrace history;
+        SolveSettings settings = given;
+        settings.trace = trace ? &history : nullptr;
+        Solution x = start != nullptr ? *start : zero_solution(problem);
+        SolveReport report;
+        {
+          const nb::gil_scoped_release release;
+          SolveWorkspace workspace;
+          solve(problem, settings, workspace, x, report);
+        }
+        check_signals();
+        nb::list points;
+        for (const SolveTrace::Point& p : history.points)
+          points.append(nb::make_tuple(p.method, p.iteration, p.residual));
+        return nb::make_tuple(std::move(x), std::move(report), points);
+      },
+      nb::arg("problem"), nb::arg("settings"), nb::arg("start") = nb::none(),
+      nb::arg("trace") = false,
+      nb::sig("def solve(problem: CanonicalProblem, settings: SolveSettings, start: Solution | "
+              "None = None, trace: bool = False) -> tuple[Solution, SolveReport, "
+              "list[tuple[Method, int, float]]]"),
+      "The answer, the report and, where asked for, the history (method, iteration, residual).");
+  m.def("why_not_applicable", &why_not_applicable, nb::arg("method"), nb::arg("problem"),
+        "Empty when `method` can run on this problem, else why not.");
+}
+
+}  // namespace orthant::python

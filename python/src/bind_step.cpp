@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// python/src/bind_step.cpp: step() and rollout(), without the GIL.
+// A rollout looks for ctrl-C about ten times a second.
+#include "batch.hpp"
+#include "common.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/timer.hpp"
+#include "orthant/step/step.hpp"
+#include "run.hpp"
+#include "settings.hpp"
+#include "state.hpp"
+#include "workspace_pool.hpp"
+
+namespace orthant::python {
+
+void fields(Tag<StepSettings>, auto&& field) {
+  using S = StepSettings;
+  field("h", &S::h, "Step [s].");
+  field("friction", &S::friction, "Exact Coulomb, convex cone, or pyramid.");
+  field("pyramid_directions", &S::pyramid_directions, "Spatial pyramid only; even, >= 4.");
+  field("stabilisation", &S::stabilisation, "How position errors are undone.");
+  field("projection_tolerance", &S::projection_tolerance, "Of the body size [-].");
+  field("baumgarte", &S::baumgarte, "Share of an error removed in a step, Baumgarte only [-].");
+  field("contact_margin", &S::contact_margin, "Of half the smaller body's width [-].");
+  field("integrator", &S::integrator, "Euler or Rattle.");
+  field("substep", &S::substep, "Longest internal sub-step of Rattle [s].");
+  field("impact_events", &S::impact_events, "Locate impacts within the step.");
+  field("max_events", &S::max_events, "A step; the report says when reached.");
+  field("restitution_threshold", &S::restitution_threshold,
+        "Speed below which nothing bounces [m/s]; 0: 2 g h.");
+  field("max_halvings", &S::max_halvings, "A step; 0: no step halving.");
+  field("halving_tolerance", &S::halving_tolerance, "Overlap that halves, of the body size [-].");
+  field("solver", &S::solver, "Of every solve in the step.");
+}
+
+void fields(Tag<StepReport>, auto&& field) {
+  using R = StepReport;
+  field("outcome", &R::outcome, "Of the worst solve.");
+  field("method", &R::method, "That found the answer.");
+  field("solves", &R::solves, "In this step.");
+  field("iterations", &R::iterations, "Of all solves.");
+  field("events", &R::events, "Impacts located.");
+  field("events_exhausted", &R::events_exhausted, "max_events was reached.");
+  field("contacts", &R::contacts, "Number of contacts.");
+  field("residual", &R::residual, "The judge's, worst solve [-].");
+  field("deepest", &R::deepest, "Deepest penetration after the step [m].");
+  field("joint_error", &R::joint_error, "Largest position error of a joint [m, rad].");
+  field("kinetic", &R::kinetic, "Energy after the step [J].");
+  field("potential", &R::potential, "Energy after the step [J].");
+  field("seconds_collision", &R::seconds_collision, "Wall clock [s].");
+  field("seconds_assembly", &R::seconds_assembly, "Wall clock [s].");
+  field("seconds_solve", &R::seconds_solve, "Wall clock [s].");
+  field("seconds_projection", &R::seconds_projection, "Wall clock [s].");
+}
+
+namespace {
+
+StepReport python_step(const Model& model, const Parameters& parameters,
+                       const StepSettings& settings, StateHolder& state, WarmStart* warm,
+                       nb::object u, StepRecord* record) {
+  const VecX controls = u.is_none() ? VecX() : to_vector(u, "u", model.control_count());
+  check_numbers(model, parameters);
+  WorkspaceLease lease;
+  lease.state() = state.get();
+  WarmStart fresh;
+  StepReport report;
+  {
+    const nb::gil_scoped_release release;
+    report = step(model, parameters, settings, controls, lease.state(),
+                  warm != nullptr ? *warm : fresh, lease.workspace(), record);
+  }
+  state.set(lease.state());
+  return report;
+}
+
+struct Rows {
+  std::vector<double> time, residual, deepest, joint_error, kinetic, potential, contacts,
+      iterations, outcome;
+  void add(const StepReport& r) {
+    residual.push_back(r.residual);
+    deepest.push_back(r.deepest);
+    joint_error.push_back(r.joint_error);
+    kinetic.push_back(r.kinetic);
+    potential.push_back(r.potential);
+    contacts.push_back(r.contacts);
+    iterations.push_back(r.iterations);
+    outcome.push_back(static_cast<double>(r.outcome));
+  }
+};
+
+nb::dict python_rollout(const Model& model, const Parameters& parameters,
+                        const StepSettings& settings, const StateHolder& state, std::int64_t steps,
+                        nb::object u, WarmStart* given_warm, nb::object callback,
+                        std::int64_t every, nb::object progress) {
+  if (steps < 0) throw Error("steps", "must be >= 0, got " + std::to_string(steps));
+  if (every < 1) throw Error("every", "must be >= 1, got " + std::to_string(every));
+  check_numbers(model, parameters);
+  RowMatX controls;
+  if (!u.is_none()) controls = to_matrix(u, "u", static_cast<Index>(steps), model.control_count());
+  const Controls rows{u.is_none() ? nullptr : controls.data(), model.control_count()};
+  State x = state.get();
+  validate(model, x);
+  WarmStart fresh;
+  WarmStart& warm = given_warm != nullptr ? *given_warm : fresh;
+
+  Rows out;
+  std::vector<double> q(x.q.begin(), x.q.end()), v(x.v.begin(), x.v.end());
+  out.time.push_back(x.t);
+  const auto keep = [&](const State& s) {
+    q.insert(q.end(), s.q.begin(), s.q.end());
+    v.insert(v.end(), s.v.begin(), s.v.end());
+    out.time.push_back(s.t);
+  };
+  std::int64_t done = 0;
+  {
+    const nb::gil_scoped_release release;
+    Timer since;
+    done = run(model, parameters, settings, rows, x, warm, steps,
+               [&](std::int64_t i, const State& s, const StepReport& report) {
+                 out.add(report);
+                 if ((i + 1) % every == 0 || i + 1 == steps) keep(s);
+                 if (!callback.is_none()) {
+                   const nb::gil_scoped_acquire gil;
+                   check_signals();
+                   const nb::object answer = callback(i, StateHolder(s), report);
+                   if (!answer.is_none() && !nb::cast<bool>(answer)) {
+                     if ((i + 1) % every != 0 && i + 1 != steps) keep(s);
+                     return false;
+                   }
+                 }
+                 if (since.seconds() > 0.1) {
+                   const nb::gil_scoped_acquire gil;
+                   check_signals();
+                   if (!progress.is_none()) progress(i + 1);
+                   since.restart();
+                 }
+                 return true;
+               });
+  }
+  const std::size_t frames = out.time.size(), n = out.residual.size();
+  nb::dict d;
+  d["t"] = to_numpy(std::move(out.time), {frames});
+  d["q"] = to_numpy(std::move(q), {frames, static_cast<std::size_t>(x.q.size())});
+  d["v"] = to_numpy(std::move(v), {frames, static_cast<std::size_t>(x.v.size())});
+  d["outcome"] = to_numpy(std::move(out.outcome), {n});
+  d["residual"] = to_numpy(std::move(out.residual), {n});
+  d["deepest"] = to_numpy(std::move(out.deepest), {n});
+  d["joint_error"] = to_numpy(std::move(out.joint_error), {n});
+  d["kinetic"] = to_numpy(std::move(out.kinetic), {n});
+  d["potential"] = to_numpy(std::move(out.potential), {n});
+  d["contacts"] = to_numpy(std::move(out.contacts), {n});
+  d["iterations"] = to_numpy(std::move(out.iterations), {n});
+  d["steps"] = done;
+  d["final_state"] = StateHolder(std::move(x));
+  return d;
+}
+
+void bind_enums(nb::module_& m) {
+  nb::enum_<FrictionModel>(m, "FrictionModel")
+      .value("Coulomb", FrictionModel::Coulomb, "exact: a sliding contact stays closed")
+      .value("Cone", FrictionModel::Cone, "convex: a sliding contact opens")
+      .value("Pyramid", FrictionModel::Pyramid, "linear complementarity");
+  nb::enum_<Stabilisation>(m, "Stabilisation")
+      .value("Projection", Stabilisation::Projection)
+      .value("Baumgarte", Stabilisation::Baumgarte)
+      .value("None_", Stabilisation::None);
+  nb::enum_<Integrator>(m, "Integrator")
+      .value("Euler", Integrator::Euler)
+      .value("Rattle", Integrator::Rattle);
+}
+
+}  // namespace
+
+void bind_step(nb::module_& m) {
+  bind_enums(m);
+  bind_settings<StepSettings>(m, "StepSettings", "How to step; plain values with defaults.");
+  bind_report<StepReport>(m, "StepReport", "What a step did.");
+  nb::class_<StepRecord>(m, "StepRecord", "All that the gradient of one step needs.")
+      .def(nb::init<>())
+      .def("__len__", [](const StepRecord& r) { return r.solves.size(); });
+  m.def(
+      "step", &python_step, nb::arg("model"), nb::arg("parameters"), nb::arg("settings"),
+      nb::arg("state"), nb::arg("warm").none() = nb::none(), nb::arg("u") = nb::none(),
+      nb::arg("record").none() = nb::none(),
+      nb::sig("def step(model: Model, parameters: Parameters, settings: StepSettings, state: "
+              "State, warm: WarmStart | None = None, u: object | None = None, record: StepRecord "
+              "| None = None) -> StepReport"),
+      "Advances `state` by settings.h, in place. `warm`: last impulses, in and out; `u`: controls "
+      "of the actuators; `record`: overwritten with what the gradient needs.");
+  m.def(
+      "rollout", &python_rollout, nb::arg("model"), nb::arg("parameters"), nb::arg("settings"),
+      nb::arg("state"), nb::arg("steps"), nb::arg("u") = nb::none(),
+      nb::arg("warm").none() = nb::none(), nb::arg("callback") = nb::none(), nb::arg("every") = 1,
+      nb::arg("progress") = nb::none(),
+      nb::sig("def rollout(model: Model, parameters: Parameters, settings: StepSettings, state: "
+              "State, steps: int, u: object | None = None, warm: WarmStart | None = None, "
+              "callback: object | None = None, every: int = 1, progress: object | None = None) -> "
+              "dict[str, typing.Any]"));
+}
+
+}  // namespace orthant::python
