@@ -17,6 +17,10 @@ namespace {
 /// the sign of a gap is noise, and a contact that rests is one whose gap may close.
 GapBranch branch_of(const Model& model, const Parameters& parameters, const StepSettings& settings,
                     const Contact& contact) {
+  const ContactMaterial material =
+      contact_material(model, parameters, model.shape(contact.shape_a).material,
+                       model.shape(contact.shape_b).material);
+  if (material.compliance > 0) return GapBranch::Closing;  // a spring, the same on both sides
   const double tolerance = settings.stabilisation == Stabilisation::Baumgarte
                                ? 0
                                : settings.projection_tolerance *

@@ -22,6 +22,7 @@ using internal::Stage;
 
 namespace {
 
+constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
 VecX or_zero(const VecX& x, Index n, const char* what) {
@@ -142,8 +143,14 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
 }
 
 void StepGradient::Impl::note_errors() {
-  for (const Stage& stage : stages)
-    certificate.solve_error = std::max(certificate.solve_error, stage.certificate().solve_error);
+  for (const Stage& stage : stages) {
+    const double error = stage.certificate().solve_error;
+    certificate.solve_error = std::max(certificate.solve_error, error);
+    if (error <= kConsistent || !certificate.exact) continue;
+    certificate.exact = false;
+    certificate.reason =
+        "redundant contacts: the change contradicts them, or their sliding leaves the motion open";
+  }
 }
 
 StepGradient::StepGradient(const Model& model, const Parameters& parameters,
