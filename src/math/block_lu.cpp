@@ -9,7 +9,10 @@
 #include <Eigen/OrderingMethods>
 #include <Eigen/SparseCore>
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "orthant/base/assert.hpp"
 
@@ -34,6 +37,7 @@ void subtract_product(const double* L, const double* U, double* A, Index rows, I
   if (rows == inner && inner == columns) {
     if (rows == 3) return subtract_product<3>(L, U, A);
     if (rows == 2) return subtract_product<2>(L, U, A);
+    if (rows == 6) return subtract_product<6>(L, U, A);
     if (rows == 5) return subtract_product<5>(L, U, A);
   }
   for (Index r = 0; r < rows; ++r) {
@@ -44,37 +48,71 @@ void subtract_product(const double* L, const double* U, double* A, Index rows, I
   }
 }
 
-/// Inverse in place by Gauss–Jordan with partial pivoting; n <= 16.
 constexpr Index kMaxBlock = 16;
-bool invert(double* A, Index n) {
-  Index swapped[kMaxBlock];
+
+/// P A = L U in place with row pivoting; the diagonal holds 1/U_kk, row k was exchanged with
+/// pivot[k].
+bool factor_block(double* A, Index n, Index* pivot) {
   for (Index k = 0; k < n; ++k) {
-    Index pivot = k;
+    Index best = k;
     for (Index i = k + 1; i < n; ++i) {
-      if (std::abs(A[i * n + k]) > std::abs(A[pivot * n + k])) pivot = i;
+      if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) best = i;
     }
-    swapped[k] = pivot;
-    const double p = A[pivot * n + k];
+    pivot[k] = best;
+    const double p = A[best * n + k];
     if (!(std::abs(p) > 1e-300) || !std::isfinite(p)) return false;
-    if (pivot != k) {
-      for (Index j = 0; j < n; ++j) std::swap(A[k * n + j], A[pivot * n + j]);
-    }
+    if (best != k) std::swap_ranges(A + k * n, A + k * n + n, A + best * n);
     const double inverse = 1 / p;
-    A[k * n + k] = 1;
-    for (Index j = 0; j < n; ++j) A[k * n + j] *= inverse;
-    for (Index i = 0; i < n; ++i) {
-      if (i == k) continue;
-      const double f = A[i * n + k];
-      A[i * n + k] = 0;
-      for (Index j = 0; j < n; ++j) A[i * n + j] -= f * A[k * n + j];
+    A[k * n + k] = inverse;
+    for (Index i = k + 1; i < n; ++i) {
+      const double f = A[i * n + k] *= inverse;
+      for (Index j = k + 1; j < n; ++j) A[i * n + j] -= f * A[k * n + j];
     }
-  }
-  for (Index k = n; k-- > 0;) {
-    if (swapped[k] == k) continue;
-    for (Index i = 0; i < n; ++i) std::swap(A[i * n + k], A[i * n + swapped[k]]);
   }
   return true;
 }
+
+/// B = B A⁻¹ row by row, A as factor_block() left it. Triangular solves, not a product with an
+/// inverse: its rounding would be multiplied by the largest entries of A.
+template <class Size>
+void divide_block(double* B, Index rows, const double* A, Size n, const Index* pivot) {
+  for (Index r = 0; r < rows; ++r) {
+    double* b = B + r * n;
+    for (Index k = 0; k < n; ++k) {
+      const double f = b[k] *= A[k * n + k];
+      for (Index j = k + 1; j < n; ++j) b[j] -= f * A[k * n + j];
+    }
+    for (Index k = n; k-- > 0;) {
+      const double f = b[k];
+      for (Index j = 0; j < k; ++j) b[j] -= f * A[k * n + j];
+    }
+    for (Index k = n; k-- > 0;) {
+      if (pivot[k] != k) std::swap(b[k], b[pivot[k]]);
+    }
+  }
+}
+
+void divide_block_any(double* B, Index rows, const double* A, Index n, const Index* pivot) {
+  if (n == 6) return divide_block(B, rows, A, std::integral_constant<Index, 6>(), pivot);
+  if (n == 3) return divide_block(B, rows, A, std::integral_constant<Index, 3>(), pivot);
+  divide_block(B, rows, A, n, pivot);
+}
+
+/// b = A⁻¹ b
+void solve_block(const double* A, Index n, const Index* pivot, double* b) {
+  for (Index k = 0; k < n; ++k) {
+    if (pivot[k] != k) std::swap(b[k], b[pivot[k]]);
+  }
+  for (Index i = 1; i < n; ++i) {
+    for (Index k = 0; k < i; ++k) b[i] -= A[i * n + k] * b[k];
+  }
+  for (Index i = n; i-- > 0;) {
+    for (Index j = i + 1; j < n; ++j) b[i] -= A[i * n + j] * b[j];
+    b[i] *= A[i * n + i];
+  }
+}
+
+constexpr Index kSmallGraph = 64;  // vertices up to which the graph is a word a vertex
 
 bool is_zero(const double* a, Index size) {
   for (Index i = 0; i < size; ++i) {
@@ -85,22 +123,79 @@ bool is_zero(const double* a, Index size) {
 
 }  // namespace
 
-void BlockLu::analyze(const BlockRows& A) {
-  count_ = A.row_block_count();
-  const auto n = static_cast<std::size_t>(count_);
-  // Fill-reducing order of the blocks: minimum degree on the block graph.
+/// Minimum degree on up to 64 vertices, the graph as bits; lowest number first among equals.
+void BlockLu::order_small(const BlockRows& A) {
+  std::uint64_t near[kSmallGraph] = {};
+  const auto bit = [](Index i) { return std::uint64_t{1} << i; };
+  for (Index i = 0; i < count_; ++i) {
+    for (const auto& entry : A.entries(i)) {
+      near[i] |= bit(entry.block);
+      near[entry.block] |= bit(i);
+    }
+  }
+  std::uint64_t left = count_ == kSmallGraph ? ~std::uint64_t{0} : bit(count_) - 1;
+  for (Index k = 0; k < count_; ++k) {
+    Index best = -1;
+    int degree = kSmallGraph + 1;
+    for (std::uint64_t rest = left; rest != 0; rest &= rest - 1) {
+      const Index i = std::countr_zero(rest);
+      const int own = std::popcount(near[i] & left);
+      if (own < degree) degree = own, best = i;
+    }
+    order_[k] = best;
+    left &= ~bit(best);
+    for (std::uint64_t rest = near[best] & left; rest != 0; rest &= rest - 1)
+      near[std::countr_zero(rest)] |= near[best];
+  }
+}
+
+void BlockLu::order_large(const BlockRows& A) {
   using Graph = Eigen::SparseMatrix<double, Eigen::ColMajor, int>;
   Graph graph(count_, count_);
   std::vector<Eigen::Triplet<double, int>> edges;
   edges.reserve(A.entry_count());
   for (Index i = 0; i < count_; ++i) {
-    ORTHANT_ASSERT(A.dim(i) <= kMaxBlock);
     for (const auto& entry : A.entries(i)) edges.emplace_back(i, entry.block, 1.0);
   }
   graph.setFromTriplets(edges.begin(), edges.end());
   Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> permutation;
   Eigen::AMDOrdering<int>()(graph, permutation);
   order_.assign(permutation.indices().data(), permutation.indices().data() + count_);
+}
+
+/// True when A has the pattern analysed last; remembers it otherwise.
+bool BlockLu::same_pattern(const BlockRows& A) {
+  bool same = analysed_rows_.size() == A.row_offsets().size() &&
+              std::ranges::equal(analysed_rows_, A.row_offsets());
+  std::size_t at = 0;
+  for (Index i = 0; same && i < A.row_block_count(); ++i) {
+    const auto entries = A.entries(i);
+    same = entry_end_[i] == at + entries.size() &&
+           std::equal(entries.begin(), entries.end(), analysed_.begin() + at);
+    at += entries.size();
+  }
+  if (same) return true;
+  analysed_rows_.assign(A.row_offsets().begin(), A.row_offsets().end());
+  analysed_.clear();
+  entry_end_.clear();
+  for (Index i = 0; i < A.row_block_count(); ++i) {
+    analysed_.insert(analysed_.end(), A.entries(i).begin(), A.entries(i).end());
+    entry_end_.push_back(analysed_.size());
+  }
+  return false;
+}
+
+void BlockLu::analyze(const BlockRows& A) {
+  if (same_pattern(A)) return;  // what follows depends on nothing else
+  count_ = A.row_block_count();
+  const auto n = static_cast<std::size_t>(count_);
+  for (Index i = 0; i < count_; ++i) ORTHANT_ASSERT(A.dim(i) <= kMaxBlock);
+  order_.resize(n);
+  if (count_ <= kSmallGraph) {
+    order_small(A);
+  } else {
+    order_large(A);
+  }
   rank_.resize(n);
   dim_.resize(n);
   row_.resize(n);
@@ -111,7 +206,15 @@ void BlockLu::analyze(const BlockRows& A) {
   }
 
   // Pattern of U row by row: own entries and those of the children in the elimination tree.
-  std::vector<std::vector<Index>> pattern(n), children(n);
+  if (pattern_.size() < n) {
+    pattern_.resize(n);
+    children_.resize(n);
+  }
+  auto &pattern = pattern_, &children = children_;
+  for (std::size_t k = 0; k < n; ++k) {
+    pattern[k].clear();
+    children[k].clear();
+  }
   for (Index i = 0; i < count_; ++i) {
     for (const auto& entry : A.entries(i)) {
       const Index a = rank_[i], b = rank_[entry.block];
@@ -139,7 +242,8 @@ void BlockLu::analyze(const BlockRows& A) {
   for (std::size_t k = 0; k < n; ++k) lower_begin_[k + 1] += lower_begin_[k];
   upper_.resize(upper_begin_.back());
   lower_.resize(lower_begin_.back());
-  std::vector<std::size_t> next(lower_begin_.begin(), lower_begin_.end() - 1);
+  std::vector<std::size_t>& next = place_;
+  next.assign(lower_begin_.begin(), lower_begin_.end() - 1);
   for (Index k = 0; k < count_; ++k) {
     std::size_t at = upper_begin_[k];
     for (const Index j : pattern[k]) {
@@ -174,11 +278,11 @@ void BlockLu::analyze(const BlockRows& A) {
   lone_.assign(n, 0);
   place_.resize(n);
   x_.resize(static_cast<std::size_t>(A.rows()));
+  pivot_.resize(static_cast<std::size_t>(A.rows()));
 }
 
 bool BlockLu::factorize(const BlockRows& A) {
   std::fill(values_.begin(), values_.end(), 0.0);
-  double product[kMaxBlock * kMaxBlock];
   for (Index i = 0; i < count_; ++i) {
     const Index d = dim_[i];
     for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e)
@@ -197,10 +301,7 @@ bool BlockLu::factorize(const BlockRows& A) {
       const Index k = lower_[e].other, dk = dim_[k];
       double* L = values_.data() + lower_[e].at;
       if (is_zero(L, d * dk)) continue;
-      const double* inverse = values_.data() + diagonal_[k];
-      std::fill(product, product + d * dk, 0.0);
-      subtract_product(L, inverse, product, d, dk, dk);
-      for (Index t = 0; t < d * dk; ++t) L[t] = -product[t];
+      divide_block_any(L, d, values_.data() + diagonal_[k], dk, pivot_.data() + row_[k]);
       if (lone_[k]) continue;
       for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u) {
         const Index j = upper_[u].other;
@@ -208,7 +309,7 @@ bool BlockLu::factorize(const BlockRows& A) {
                          dim_[j]);
       }
     }
-    if (!invert(values_.data() + diagonal_[i], d)) return false;
+    if (!factor_block(values_.data() + diagonal_[i], d, pivot_.data() + row_[i])) return false;
     const std::size_t first = upper_begin_[i], last = upper_begin_[i + 1];
     const std::size_t begin = diagonal_[i] + static_cast<std::size_t>(d) * d;
     const std::size_t end = first == last ? begin
@@ -246,12 +347,8 @@ void BlockLu::solve(const VecX& b, VecX& x) {
         for (Index c = 0; c < dj; ++c) y[r] -= U[r * dj + c] * other[c];
       }
     }
-    const double* inverse = values_.data() + diagonal_[i];
-    for (Index r = 0; r < d; ++r) {
-      double s = 0;
-      for (Index c = 0; c < d; ++c) s += inverse[r * d + c] * y[c];
-      x[row_[i] + r] = s;
-    }
+    solve_block(values_.data() + diagonal_[i], d, pivot_.data() + row_[i], y);
+    for (Index r = 0; r < d; ++r) x[row_[i] + r] = y[r];
   }
 }
 

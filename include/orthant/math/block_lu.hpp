@@ -13,7 +13,8 @@ namespace orthant {
 class BlockLu {
  public:
   /// Ordering and pattern of the factors for the pattern of A: square, row and column blocks the
-  /// same, every diagonal block present. Memory is reused.
+  /// same, every diagonal block present. Memory is reused; nothing is done where the pattern is
+  /// that of the last call.
   void analyze(const BlockRows& A);
   /// Values on the pattern analysed. Rows that are zero outside the diagonal block cost nothing.
   /// False when a diagonal block is singular.
@@ -29,16 +30,27 @@ class BlockLu {
     std::size_t at;  // of its values
   };
 
+  bool same_pattern(const BlockRows& A);
+  void order_small(const BlockRows& A);
+  void order_large(const BlockRows& A);
+
   Index count_ = 0;
   std::vector<Index> order_, rank_;  // order_[k]: block eliminated k-th; its inverse
   std::vector<Index> dim_, row_;     // by rank: size of the block, its first row in A
   std::vector<std::size_t> lower_begin_, upper_begin_, diagonal_;
   std::vector<Entry> lower_, upper_;  // by rows, ascending
-  std::vector<double> values_;        // of L, of U, and inverses of the diagonal blocks
+  std::vector<double> values_;        // of L, of U, and factors of the diagonal blocks
   std::vector<unsigned char> lone_;   // row k of U has nothing right of its diagonal
   std::vector<std::size_t> place_;    // scratch: where the blocks of the current row are
   std::vector<double> x_;
+  std::vector<Index> pivot_;  // row exchanges inside the diagonal blocks
   double flops_ = 0;
+
+  // The pattern analysed, entry by entry, and scratch of the analysis.
+  std::vector<Index> analysed_rows_;
+  std::vector<std::size_t> entry_end_;
+  std::vector<BlockRows::Entry> analysed_;
+  std::vector<std::vector<Index>> pattern_, children_;
 };
 
 }  // namespace orthant
