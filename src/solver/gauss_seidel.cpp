@@ -8,6 +8,7 @@
 
 #include "orthant/base/assert.hpp"
 #include "orthant/solver/one_contact_kernel.hpp"
+#include "solver/body_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -158,25 +159,62 @@ struct Mark {
   double residual = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace
+/// The local problem: λ in place, N by rows.
+struct ContactSweeps {
+  const CanonicalProblem& p;
+  const ProblemScale& scale;
+  double relaxation;
+  GaussSeidelWorkspace& work;
+  Solution& x;
+  SweepKind kind;
 
-MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale,
-                                const GaussSeidelSettings& settings, const MethodLimits& limits,
-                                GaussSeidelWorkspace& work, Solution& x) {
-  ORTHANT_ASSERT(p.is_local());
-  MethodResult result;
-  work.diagonal.clear();
-  for (Index c = 0; c < p.block_count(); ++c) {
-    work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
+  bool at_zero() const { return x.lambda.isZero(0.0); }
+  double work_per_sweep() const {
+    return static_cast<double>(p.F.all_values().size()) + 30.0 * p.block_count();
   }
-  const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
-  const double work_per_sweep =
-      static_cast<double>(p.F.all_values().size()) + 30.0 * p.block_count();
-  work.best = x.lambda;
-  if (!x.lambda.isZero(0.0)) {
-    result.residual = judge_quick(p, scale, x, work.judge).value;
+  void run() { sweep(kind, p, work.diagonal, relaxation, x.lambda.data()); }
+  double judge() { return judge_quick(p, scale, x, work.judge).value; }
+  void keep() { work.best = x.lambda; }
+  void restore() { x.lambda = work.best; }
+};
+
+/// Rigid bodies: v follows every impulse, N is never formed.
+struct BodySweeps {
+  const CanonicalProblem& p;
+  const ProblemScale& scale;
+  const internal::BodySpace& bodies;
+  internal::BodySweepWorkspace& work;
+  Solution& answer;
+
+  bool at_zero() const { return answer.lambda.isZero(0.0) && answer.gamma.isZero(0.0); }
+  double work_per_sweep() const {
+    return bodies.product_work() + 40.0 * static_cast<double>(bodies.blocks().size());
+  }
+  void run() { (void)bodies.sweep(0, nullptr, work.x, work.v); }
+  double judge() {
+    bodies.free_motion(work.x, work.v);  // without the rounding of many small changes
+    bodies.unscale_impulses(work.x, work.candidate);
+    bodies.unscale_velocities(work.v, work.candidate);
+    return judge_quick(p, scale, work.candidate, work.judge).value;
+  }
+  void keep() {
+    answer.v = work.candidate.v;
+    answer.gamma = work.candidate.gamma;
+    answer.lambda = work.candidate.lambda;
+  }
+  void restore() {}  // the answer is the best one
+};
+
+template <class Sweeps>
+MethodResult relax_until_solved(Sweeps& sweeps, const GaussSeidelSettings& settings,
+                                const MethodLimits& limits) {
+  MethodResult result;
+  const double work_per_sweep = sweeps.work_per_sweep();
+  if (!sweeps.at_zero()) {
+    result.residual = sweeps.judge();
     limits.record(Method::GaussSeidel, 0, result.residual);
   }
+  sweeps.keep();
   const int max_sweeps = limits.iterations_or(settings.max_sweeps);
   Mark older, newer, improved{0, result.residual};
   result.outcome =
@@ -184,10 +222,10 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
   for (int check = 1; result.outcome == Outcome::IterationLimit && result.iterations < max_sweeps;
        check = next_check(check)) {
     for (; result.iterations < std::min(check, max_sweeps); ++result.iterations) {
-      sweep(kind, p, work.diagonal, settings.relaxation, x.lambda.data());
+      sweeps.run();
       result.work += work_per_sweep;
     }
-    const double residual = judge_quick(p, scale, x, work.judge).value;
+    const double residual = sweeps.judge();
     result.work += 2 * work_per_sweep;
     limits.record(Method::GaussSeidel, result.iterations, residual);
     if (!std::isfinite(residual)) {
@@ -196,7 +234,7 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
     }
     if (residual < result.residual) {
       result.residual = residual;
-      work.best = x.lambda;
+      sweeps.keep();
     }
     if (residual <= limits.tolerance) {
       result.outcome = Outcome::Converged;
@@ -221,8 +259,36 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
       newer = {result.iterations, residual};
     }
   }
-  x.lambda = work.best;
+  sweeps.restore();
   return result;
+}
+
+}  // namespace
+
+MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale,
+                                const GaussSeidelSettings& settings, const MethodLimits& limits,
+                                GaussSeidelWorkspace& work, Solution& x) {
+  ORTHANT_ASSERT(p.is_local());
+  work.diagonal.clear();
+  for (Index c = 0; c < p.block_count(); ++c) {
+    work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
+  }
+  const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
+  ContactSweeps sweeps{p, scale, settings.relaxation, work, x, kind};
+  return relax_until_solved(sweeps, settings, limits);
+}
+
+MethodResult internal::sweep_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                                    const GaussSeidelSettings& settings, const MethodLimits& limits,
+                                    const BodySpace& bodies, BodySweepWorkspace& work,
+                                    Solution& x) {
+  bodies.scale_impulses(x, work.x);
+  bodies.free_motion(work.x, work.v);
+  work.candidate.v = x.v;
+  work.candidate.gamma = x.gamma;
+  work.candidate.lambda = x.lambda;
+  BodySweeps sweeps{p, scale, bodies, work, x};
+  return relax_until_solved(sweeps, settings, limits);
 }
 
 }  // namespace orthant

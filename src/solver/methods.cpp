@@ -33,12 +33,22 @@ namespace {
 
 const char* always(const ProblemTraits&) { return nullptr; }
 
-MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
-                              const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+GaussSeidelSettings sweep_settings(const CanonicalProblem& p, Effort effort) {
   GaussSeidelSettings settings;
   // A sweep over a handful of blocks costs less than one small factorisation.
   if (effort == Effort::Quick) settings.hopeful_sweeps = p.block_count() <= 10 ? 300 : 100;
-  return solve_gauss_seidel(p, scale, settings, limits, work.gauss_seidel, x);
+  return settings;
+}
+
+MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                              const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return solve_gauss_seidel(p, scale, sweep_settings(p, effort), limits, work.gauss_seidel, x);
+}
+
+MethodResult sweep_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                           const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return internal::sweep_bodies(p, scale, sweep_settings(p, effort), limits, work.bodies,
+                                work.body_sweeps, x);
 }
 
 const char* unless_coupled(const ProblemTraits& traits) {
@@ -61,20 +71,47 @@ MethodResult run_first_order(const CanonicalProblem& p, const ProblemScale& scal
   return solve_first_order(M, p, scale, {}, limits, work.first_order, x);
 }
 
-MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,
-                                  Effort effort, const MethodLimits& limits,
-                                  SolveWorkspace::Impl& work, Solution& x) {
+NonsmoothNewtonSettings newton_settings(Effort effort) {
   NonsmoothNewtonSettings settings;
   if (effort == Effort::Quick) {
     settings.max_iterations = 200;
     settings.restarts = false;
   }
-  return solve_nonsmooth_newton(p, scale, settings, limits, work.nonsmooth_newton, x);
+  return settings;
+}
+
+MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,
+                                  Effort effort, const MethodLimits& limits,
+                                  SolveWorkspace::Impl& work, Solution& x) {
+  return solve_nonsmooth_newton(p, scale, newton_settings(effort), limits, work.nonsmooth_newton,
+                                x);
+}
+
+MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                            const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return internal::newton_bodies(p, scale, newton_settings(effort), limits, work.bodies,
+                                 work.nonsmooth_newton, x);
 }
 
 MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,
                         const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
   return polish(p, scale, {}, limits, work.polish, x);
+}
+
+MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                            const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  PolishSettings settings;
+  if (effort == Effort::Quick) settings.max_iterations = 6;
+  MethodResult result =
+      internal::polish_bodies(p, scale, settings, limits, work.bodies, work.body_polish, x);
+  if (effort == Effort::Quick || result.outcome == Outcome::Converged) return result;
+  // Pivoting over the whole matrix is slower and forgives more.
+  const MethodResult second = polish(p, scale, settings, limits, work.polish, x);
+  result.outcome = second.outcome;
+  result.residual = second.residual;
+  result.iterations += second.iterations;
+  result.work += second.work;
+  return result;
 }
 
 const char* why_not_lemke(const ProblemTraits& traits) {
@@ -120,15 +157,15 @@ constexpr std::array kMethods = {
     MethodEntry{Method::Lemke, true, why_not_lemke, run_lemke, false},
     MethodEntry{Method::MinMapNewton, true, unless_coupled, run_min_map},
     MethodEntry{Method::FischerNewton, true, unless_coupled, run_fischer},
-    MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel},
+    MethodEntry{Method::GaussSeidel, true, always, run_gauss_seidel, true, sweep_by_body},
     MethodEntry{Method::InteriorPoint, false, unless_operator, run_interior_point, false},
     MethodEntry{Method::ProjectedGradient, false, always,
                 run_first_order<Method::ProjectedGradient>},
     MethodEntry{Method::AcceleratedGradient, false, always,
                 run_first_order<Method::AcceleratedGradient>},
     MethodEntry{Method::ActiveSetCg, false, unless_coupled, run_first_order<Method::ActiveSetCg>},
-    MethodEntry{Method::NonsmoothNewton, true, always, run_nonsmooth_newton},
-    MethodEntry{Method::Polish, false, unless_operator, run_polish},
+    MethodEntry{Method::NonsmoothNewton, true, always, run_nonsmooth_newton, true, newton_by_body},
+    MethodEntry{Method::Polish, false, unless_operator, run_polish, true, polish_by_body},
 };
 
 }  // namespace

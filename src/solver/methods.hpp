@@ -37,6 +37,10 @@ struct MethodEntry {
   MethodResult (*run)(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                       const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x);
   bool goes_on = true;  ///< started from its own answer it improves it, at a tighter tolerance
+  /// The same on rigid bodies in body space (work.bodies is built); null: there is none.
+  MethodResult (*run_bodies)(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                             const MethodLimits& limits, SolveWorkspace::Impl& work,
+                             Solution& x) = nullptr;
 };
 
 /// The row of `method`; null for Automatic and for families that are not built in.

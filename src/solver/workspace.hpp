@@ -11,6 +11,7 @@
 #include "orthant/solver/polish.hpp"
 #include "orthant/solver/separable_newton.hpp"
 #include "solver/bilateral.hpp"
+#include "solver/body_methods.hpp"
 #include "solver/islands.hpp"
 
 namespace orthant {
@@ -36,6 +37,12 @@ struct SolveWorkspace::Impl {
   ScaleWorkspace local_scale_work;
   ProblemScale local_scale;
   Solution local_x;
+
+  // The same by bodies, made when the first method asks for it.
+  bool bodies_ready = false;
+  internal::BodySpace bodies;
+  internal::BodySweepWorkspace body_sweeps;
+  internal::BodyPolishWorkspace body_polish;
 
   // The families.
   BilateralWorkspace bilateral;

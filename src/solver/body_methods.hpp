@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/body_methods.hpp: the families that can work in body space, given a BodySpace of p.
+// Same contract as solver/method.hpp; solve() builds the space at most once an island.
+#pragma once
+
+#include "orthant/solver/gauss_seidel.hpp"
+#include "orthant/solver/nonsmooth_newton.hpp"
+#include "orthant/solver/polish.hpp"
+#include "solver/active_set.hpp"
+#include "solver/body_space.hpp"
+
+namespace orthant::internal {
+
+struct BodySweepWorkspace {
+  VecX x, v;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+/// Block Gauss–Seidel.
+MethodResult sweep_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                          const GaussSeidelSettings& settings, const MethodLimits& limits,
+                          const BodySpace& bodies, BodySweepWorkspace& work, Solution& x);
+
+struct BodyPolishWorkspace {
+  std::vector<BlockSet> sets, next_sets;
+  VecX x, v, y, R, r, dx, dv;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+/// Newton on the equations of the guessed set; velocities are unknowns of their own, so that mass
+/// ratios cost no digits.
+MethodResult polish_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                           const PolishSettings& settings, const MethodLimits& limits,
+                           BodySpace& bodies, BodyPolishWorkspace& work, Solution& x);
+
+/// Proximal nonsmooth Newton.
+MethodResult newton_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                           const NonsmoothNewtonSettings& settings, const MethodLimits& limits,
+                           BodySpace& bodies, NonsmoothNewtonWorkspace& work, Solution& x);
+
+}  // namespace orthant::internal

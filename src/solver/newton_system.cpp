@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/newton_system.cpp: the linear algebra of nonsmooth Newton, by contacts and by bodies.
+// Neither factorisation pivots between blocks: what is left of the equations is looked at, and
+// corrected once.
+#include "solver/newton_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/solver/one_contact_kernel.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr Index kDenseLimit = 60;    // rows up to which a dense factorisation is faster
+constexpr double kGoodSolve = 1e-7;  // relative error of a Newton direction that will do
+constexpr double kFairSolve = 1e-3;  // and one that is better than none
+
+}  // namespace
+
+// --- by contacts ---
+
+void ContactSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
+  scaled_.build(p, scale);
+  jacobian_ = scaled_.W;
+  block_lu_.analyze(jacobian_);
+  analyzed_ = false;
+}
+
+void ContactSystem::scale(const Solution& from, VecX& x) const {
+  scaled_.scale_impulse(from.lambda, x);
+}
+
+void ContactSystem::unscale(const VecX& x, Solution& to) { scaled_.unscale_impulse(x, to.lambda); }
+
+void ContactSystem::evaluate(const VecX& x, VecX& y) {
+  scaled_.W.multiply(x, y);
+  y += scaled_.q;
+}
+
+void ContactSystem::product(const VecX& x, VecX& Wx) { scaled_.W.multiply(x, Wx); }
+
+double ContactSystem::sweep(double alpha, const VecX& centre, VecX& x) {
+  double change = 0;
+  for (Index c = 0; c < scaled_.W.row_block_count(); ++c) {
+    const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
+    const int dim = b.law.dim;
+    double A[kMaxLawDim * kMaxLawDim], q[kMaxLawDim], own[kMaxLawDim];
+    scaled_.W.multiply_row(c, x.data(), q);
+    const double* W = scaled_.W.values(c) + b.diagonal;
+    std::copy(W, W + dim * dim, A);
+    for (int i = 0; i < dim; ++i) {
+      own[i] = x[b.at + i];
+      q[i] += scaled_.q[b.at + i] - alpha * centre[b.at + i];
+      for (int j = 0; j < dim; ++j) q[i] -= A[i * dim + j] * x[b.at + j];
+      A[i * dim + i] += alpha;
+    }
+    (void)solve_one_block(b.law, A, q, own);
+    for (int i = 0; i < dim; ++i) {
+      if (!std::isfinite(own[i])) own[i] = 0;
+      change = std::max(change, std::abs(own[i] - x[b.at + i]));
+      x[b.at + i] = own[i];
+    }
+  }
+  return change;
+}
+
+/// Rows of block c of X + Y (W + α I).
+void ContactSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
+  const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
+  const int dim = b.law.dim;
+  double* J = jacobian_.values(c);
+  double* own = J + b.diagonal;
+  const double* W = scaled_.W.values(c);
+  for (const auto& entry : scaled_.W.entries(c)) {
+    const Index width = entry.width;
+    for (int i = 0; i < dim; ++i) {
+      double* row = J + i * width;
+      std::fill(row, row + width, 0.0);
+      for (int k = 0; k < dim; ++k) {
+        const double f = D.Y[i * dim + k];
+        if (f == 0) continue;
+        for (Index j = 0; j < width; ++j) row[j] += f * W[k * width + j];
+      }
+    }
+    J += static_cast<std::ptrdiff_t>(dim) * width;
+    W += static_cast<std::ptrdiff_t>(dim) * width;
+  }
+  for (int i = 0; i < dim * dim; ++i) own[i] += D.X[i] + alpha * D.Y[i];
+}
+
+bool ContactSystem::solve(const VecX& R, VecX& d, double& work) {
+  work += block_lu_.flops();
+  if (!block_lu_.factorize(jacobian_)) return solve_pivoted(R, d, work);
+  block_lu_.solve(R, d);
+  const double size = R.norm();
+  for (int round = 0; round < 2; ++round) {
+    error_ = R;
+    jacobian_.multiply_add(-1, d, error_);
+    const double left = error_.norm();
+    if (left <= kGoodSolve * size) return true;
+    if (!(left <= 0.1 * size)) break;
+    block_lu_.solve(error_, correction_);
+    d += correction_;
+  }
+  return solve_pivoted(R, d, work);
+}
+
+bool ContactSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
+  const BlockRows& J = jacobian_;
+  const Index n = J.rows();
+  if (n <= kDenseLimit) {
+    dense_.setZero(n, n);
+    for (Index c = 0; c < J.row_block_count(); ++c) {
+      const double* values = J.values(c);
+      for (const auto& entry : J.entries(c)) {
+        for (Index r = 0; r < J.dim(c); ++r) {
+          for (Index j = 0; j < entry.width; ++j)
+            dense_(J.row_begin(c) + r, entry.column + j) = values[r * entry.width + j];
+        }
+        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
+      }
+    }
+    dense_lu_.compute(dense_);
+    d = dense_lu_.solve(R);
+    work += static_cast<double>(n) * n * n / 3;
+    return d.allFinite();
+  }
+  matrix_.resize(n, n);
+  matrix_.resizeNonZeros(scaled_.nonzeros());
+  Index at = 0;
+  for (Index c = 0; c < J.row_block_count(); ++c) {
+    for (Index r = 0; r < J.dim(c); ++r) {
+      matrix_.outerIndexPtr()[J.row_begin(c) + r] = at;
+      const double* values = J.values(c);
+      for (const auto& entry : J.entries(c)) {
+        for (Index j = 0; j < entry.width; ++j, ++at) {
+          matrix_.innerIndexPtr()[at] = entry.column + j;
+          matrix_.valuePtr()[at] = values[r * entry.width + j];
+        }
+        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
+      }
+    }
+  }
+  matrix_.outerIndexPtr()[n] = at;
+  if (!analyzed_) sparse_lu_.analyze(matrix_);
+  analyzed_ = true;
+  if (!sparse_lu_.factorize(matrix_)) return false;
+  sparse_lu_.solve_transpose(R, d);
+  work += sparse_lu_.flops();
+  return d.allFinite();
+}
+
+// --- by bodies ---
+
+void BodySystem::use(BodySpace& bodies) {
+  bodies_ = &bodies;
+  jacobians_.resize(bodies.blocks().size());
+}
+
+void BodySystem::scale(const Solution& from, VecX& x) const { bodies_->scale_impulses(from, x); }
+
+void BodySystem::unscale(const VecX& x, Solution& to) {
+  bodies_->unscale_impulses(x, to);
+  bodies_->free_motion(x, v_);
+  bodies_->unscale_velocities(v_, to);
+}
+
+void BodySystem::evaluate(const VecX& x, VecX& y) {
+  bodies_->free_motion(x, v_);
+  bodies_->relative(v_, x, y);
+}
+
+void BodySystem::product(const VecX& x, VecX& Wx) { bodies_->product(x, Wx); }
+
+double BodySystem::sweep(double alpha, const VecX& centre, VecX& x) {
+  bodies_->free_motion(x, v_);
+  return bodies_->sweep(alpha, &centre, x, v_);
+}
+
+void BodySystem::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
+  jacobians_[static_cast<std::size_t>(c)] = jacobian;
+  alpha_ = alpha;
+  bodies_->set_block(c, jacobian, alpha);
+}
+
+bool BodySystem::solve(const VecX& R, VecX& d, double& work) {
+  work += bodies_->factor_work();
+  if (!bodies_->factorize()) return false;
+  error_ = -R;
+  bodies_->solve(nullptr, error_, dv_, d);
+  const double size = R.norm();
+  double last = HUGE_VAL;
+  for (int round = 0; round < 3; ++round) {
+    // error = (X + Y (W + α I)) d − R
+    bodies_->product(d, correction_);
+    work += bodies_->product_work();
+    for (std::size_t c = 0; c < jacobians_.size(); ++c) {
+      const ScaledBlock& b = bodies_->blocks()[c];
+      const int n = b.law.dim;
+      for (int i = 0; i < n; ++i) {
+        double sum = -R[b.at + i];
+        for (int j = 0; j < n; ++j) {
+          const Index k = b.at + j;
+          sum += jacobians_[c].X[i * n + j] * d[k] +
+                 jacobians_[c].Y[i * n + j] * (correction_[k] + alpha_ * d[k]);
+        }
+        error_[b.at + i] = sum;
+      }
+    }
+    const double left = error_.norm();
+    if (left <= kGoodSolve * size) return true;
+    if (!(left <= 0.1 * size) || left > 0.5 * last) return left <= kFairSolve * size;
+    last = left;
+    bodies_->solve(nullptr, error_, dv_, correction_);
+    d += correction_;
+  }
+  return d.allFinite();
+}
+
+}  // namespace orthant::internal
