@@ -2,9 +2,57 @@
 // step/warm_start.cpp: impulses by contact key <=> rows of the problem at hand.
 // Kept in world axes and for the whole step h, so that the next frame and a shorter interval can
 // use them; a new contact starts from zero.
+#include <cstdint>
+#include <limits>
+#include <tuple>
+
 #include "step/run.hpp"
 
 namespace orthant::internal {
+namespace {
+
+/// Everything of a key but the feature.
+auto pair_of(const ContactKey& key) {
+  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
+}
+bool same_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) == pair_of(b); }
+bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) < pair_of(b); }
+
+/// Gives contacts [c, end) the entries [known, last) of their pair: by key, and what is left over
+/// by distance. Where edges of two boxes are flush, rounding decides which features name a corner.
+template <class Take>
+void match_pair(const std::vector<Contact>& contacts, std::size_t c, std::size_t end,
+                const WarmStart& warm, std::size_t known, std::size_t last, Take&& take) {
+  constexpr std::size_t kMany = 64;  // no manifold has as many; by key alone beyond
+  const auto bit = [](std::size_t i) { return std::uint64_t{1} << i; };
+  std::uint64_t found = 0, used = 0;
+  for (std::size_t i = c, e = known; i < end && e < last;) {
+    const auto order = contacts[i].key <=> warm.contacts[e].key;
+    if (order == 0) {
+      take(i, warm.contacts[e]);
+      if (i - c < kMany) found |= bit(i - c);
+      if (e - known < kMany) used |= bit(e - known);
+    }
+    if (order <= 0) ++i;
+    if (order >= 0) ++e;
+  }
+  if (end - c > kMany || last - known > kMany) return;
+  for (std::size_t i = c; i < end; ++i) {
+    if (found & bit(i - c)) continue;
+    std::size_t nearest = last;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t e = known; e < last; ++e) {
+      if (used & bit(e - known)) continue;
+      const double distance = (warm.contacts[e].point_W - contacts[i].point_a).squaredNorm();
+      if (distance < least) least = distance, nearest = e;
+    }
+    if (nearest == last) return;
+    used |= bit(nearest - known);
+    take(i, warm.contacts[nearest]);
+  }
+}
+
+}  // namespace
 
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution) {
   const Assembly& assembly = run.work.assembly;
@@ -18,17 +66,26 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
   solution.lambda.setZero(p.row_count());
   solution.w.setZero(p.row_count());
 
-  std::size_t known = 0;  // both lists are sorted by key
   const auto& contacts = run.work.rows.contacts;
-  for (std::size_t c = 0; c < contacts.size(); ++c) {
-    while (known < warm.contacts.size() && warm.contacts[known].key < contacts[c].key) ++known;
-    if (known == warm.contacts.size()) break;
-    const WarmStart::Entry& entry = warm.contacts[known];
-    if (entry.key != contacts[c].key) continue;
+  const auto take = [&](std::size_t c, const WarmStart::Entry& entry) {
     const ContactBlock& block = assembly.blocks[c];
     contact_lambda(block, run.settings.friction, run.model.shape(contacts[c].shape_a).planar(),
                    scale * entry.impulse_W, scale * entry.torque_W,
                    solution.lambda.data() + block.row);
+  };
+  // Both lists are sorted by key, so the contacts of a pair of shapes lie together in each.
+  std::size_t known = 0;
+  for (std::size_t c = 0; c < contacts.size();) {
+    std::size_t end = c + 1;
+    while (end < contacts.size() && same_pair(contacts[end].key, contacts[c].key)) ++end;
+    while (known < warm.contacts.size() && before_pair(warm.contacts[known].key, contacts[c].key))
+      ++known;
+    std::size_t last = known;
+    while (last < warm.contacts.size() && same_pair(warm.contacts[last].key, contacts[c].key))
+      ++last;
+    match_pair(contacts, c, end, warm, known, last, take);
+    c = end;
+    known = last;
   }
 }
 
@@ -49,6 +106,7 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
     entry.impulse_W *= scale;
     entry.torque_W *= scale;
     entry.normal_W = contacts[c].normal;
+    entry.point_W = contacts[c].point_a;
     warm.contacts.push_back(entry);
   }
 }

@@ -43,6 +43,7 @@ struct WarmStart {
     Vec3 impulse_W;  ///< on body A, world axes [N s]
     Vec3 torque_W;   ///< rolling torque impulse on body A [N m s]
     Vec3 normal_W;   ///< last normal, from B to A
+    Vec3 point_W;    ///< where it acted, on A: finds the contact again under another feature [m]
   };
   std::vector<Entry> contacts;  ///< sorted by key
   VecX joints;                  ///< multipliers of the bilateral rows, model order
