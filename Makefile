@@ -22,7 +22,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup:  ## install missing Debian packages (root or sudo), make .venv
-	@tools/setup test python
+	@tools/setup test python torch
 
 # Only where it never ran: afterwards Ninja calls CMake again by itself when needed.
 $(addprefix configure-,$(PRESETS)): configure-%: setup

@@ -39,6 +39,7 @@ from ._core import (
     Pose,
     ProblemKind,
     Residual,
+    RolloutCertificate,
     Shape,
     ShapeKind,
     ShapeSpec,
@@ -49,6 +50,9 @@ from ._core import (
     SolveSettings,
     Stabilisation,
     State,
+    StepCertificate,
+    StepGradient,
+    StepGradientSettings,
     StepRecord,
     StepReport,
     StepSettings,
@@ -73,6 +77,7 @@ from ._core import (
 from ._simulate import Simulator, rollout
 from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
+from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
 
 _LAZY = ("torch", "jax")  # optional, slow to import
@@ -89,11 +94,12 @@ __all__ = [
     "Error", "ForceCallback", "FrictionModel", "GradientCertificate", "Integrator", "JointKind",
     "KinkChoice", "Law", "LawKind", "LawOfMotion", "LcpSolution", "Method", "Model", "ModelBuilder",
     "Motion", "MotorKind", "MotorSpec", "Outcome", "Parameters", "Pose", "ProblemKind", "Residual",
-    "Shape", "ShapeKind", "ShapeSpec", "Simulator", "Solution", "SolutionGradient",
-    "SolutionGradientSettings", "SolveReport", "SolveSettings", "Stabilisation", "State",
-    "StepRecord", "StepReport", "StepSettings", "Trajectory", "UnknownName", "WarmStart",
-    "__version__", "boxminus", "boxplus", "judge", "make_global_friction", "make_lcp",
-    "make_local_friction", "make_mlcp", "read_fclib", "read_problem", "rollout", "rollout_batch",
-    "save_problem", "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step", "thread_count",
-    "validate", "why_not_applicable",
+    "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
+    "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
+    "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
+    "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory", "UnknownName",
+    "WarmStart", "__version__", "boxminus", "boxplus", "judge", "make_global_friction", "make_lcp",
+    "make_local_friction", "make_mlcp", "read_fclib", "read_problem", "record_rollout",
+    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "set_thread_count", "solve",
+    "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",
 ]

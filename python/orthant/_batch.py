@@ -38,8 +38,8 @@ class BatchTrajectory:
         return len(self.q)
 
 
-def parameter_rows(model: Model, parameters: ParameterBatch | None,
-                   worlds: int | None) -> tuple[Parameters, Floats]:
+def parameter_rows(model: Model,
+                   parameters: ParameterBatch | None) -> tuple[Parameters, Floats]:
     """The names, and the numbers as (1 or B, n)."""
     base = model.default_parameters()
     if parameters is None:
@@ -78,6 +78,22 @@ def state_rows(states: State | Sequence[State] | tuple[ArrayLike, ArrayLike],
     return np.stack([x.q for x in many]), np.stack([x.v for x in many]), many[0].t
 
 
+def batch_arrays(model: Model, states: State | Sequence[State] | tuple[ArrayLike, ArrayLike],
+                 steps: int, parameters: ParameterBatch | None, u: ArrayLike | None
+                 ) -> tuple[Parameters, Floats, Floats, Floats, Floats | None, float]:
+    """Names, parameters (1 or B, n), q, v, controls (1 or B, steps * count), t."""
+    controls = None if u is None else np.asarray(u, dtype=float)
+    shape = (steps, model.control_count)
+    if controls is not None and (controls.ndim not in (2, 3) or controls.shape[-2:] != shape):
+        raise Error(f"u: expected shape {shape} or (B, {steps}, {model.control_count}), "
+                    f"got {controls.shape}")
+    names, rows = parameter_rows(model, parameters)
+    worlds = max(len(rows), 1 if controls is None or controls.ndim == 2 else len(controls))
+    q, v, t = state_rows(states, worlds)
+    flat = None if controls is None else controls.reshape(-1, steps * model.control_count)
+    return names, rows, q, v, flat, t
+
+
 def rollout_batch(model: Model, settings: StepSettings,
                   states: State | Sequence[State] | tuple[ArrayLike, ArrayLike], steps: int, *,
                   parameters: ParameterBatch | None = None, u: ArrayLike | None = None,
@@ -89,15 +105,7 @@ def rollout_batch(model: Model, settings: StepSettings,
     set by set_thread_count, 0 all cores. The numbers do not depend on the threads. A world that fails
     says so in `outcome` and `errors` (its last good state is repeated); the others go on.
     """
-    controls = None if u is None else np.asarray(u, dtype=float)
-    shape = (steps, model.control_count)
-    if controls is not None and (controls.ndim not in (2, 3) or controls.shape[-2:] != shape):
-        raise Error(f"u: expected shape {shape} or (B, {steps}, {model.control_count}), "
-                    f"got {controls.shape}")
-    names, rows = parameter_rows(model, parameters, None)
-    worlds = max(len(rows), 1 if controls is None or controls.ndim == 2 else len(controls))
-    q, v, t = state_rows(states, worlds)
-    flat = None if controls is None else controls.reshape(-1, steps * model.control_count)
+    names, rows, q, v, flat, t = batch_arrays(model, states, steps, parameters, u)
     d = _core.rollout_batch(model, names, settings, rows, q, v, flat, t, steps, every,
                             -1 if threads is None else threads)
     frames = np.minimum(np.arange(d["q"].shape[1]) * every, steps)

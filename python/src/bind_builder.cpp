@@ -83,7 +83,9 @@ void bind_shape(nb::module_& m) {
       .value("Capsule", ShapeKind::Capsule)
       .value("Box", ShapeKind::Box)
       .value("Hull", ShapeKind::Hull)
-      .value("HalfSpace", ShapeKind::HalfSpace);
+      .value("HalfSpace", ShapeKind::HalfSpace)
+      .value("Ellipsoid", ShapeKind::Ellipsoid)
+      .value("Torus", ShapeKind::Torus);
   nb::class_<Shape>(m, "Shape", "A convex body [m]; planar ones are sections z = 0.")
       .def_static(
           "sphere", [](double radius) { return Shape::sphere(radius); }, nb::arg("radius"))
@@ -102,6 +104,15 @@ void bind_shape(nb::module_& m) {
             return Shape::hull(list);
           },
           nb::arg("points"), "Convex hull of points (n, 3).")
+      .def_static(
+          "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
+          nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"))
+      .def_static(
+          "torus", [](double major, double minor) { return Shape::torus(major, minor); },
+          nb::arg("major"), nb::arg("minor"), "Axis z of the shape.")
+      .def_static(
+          "ellipse", [](double x, double y) { return Shape::ellipse(x, y); }, nb::arg("semi_x"),
+          nb::arg("semi_y"))
       .def_static("half_space", &Shape::half_space, "Matter below, outward normal +z.")
       .def_static(
           "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"))

@@ -51,6 +51,7 @@ NB_MODULE(_core, m) {
   bind_step(m);
   bind_batch(m);
   bind_gradient(m);
+  bind_rollout_gradient(m);
 }
 
 }  // namespace orthant::python

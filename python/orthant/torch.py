@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ot.torch: steps, rollouts and LCPs as layers of PyTorch.
+
+Leading dimensions are batch dimensions and broadcast. Computation is in double on the CPU; results
+have the dtype and device of the input. Parameters are a dictionary of named tensors.
+"""
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ._core import (Error, Model, Parameters, SolutionGradientSettings, SolveSettings,
+                    StepGradientSettings, StepSettings)
+from ._layer import LcpLayer, RolloutLayer
+
+__all__ = ["lcp", "rollout", "step"]
+
+
+def _array(x: Tensor | None) -> Any:
+    return None if x is None else x.detach().cpu().numpy().astype(np.float64, copy=False)
+
+
+def _like(x: Any, tensor: Tensor) -> Tensor:
+    return torch.as_tensor(x, dtype=tensor.dtype, device=tensor.device)
+
+
+def _needs_float(x: Tensor, where: str) -> Tensor:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{where}: expected a tensor, got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise TypeError(f"{where}: expected a floating-point tensor, got {x.dtype}")
+    return x
+
+
+class _Rollout(torch.autograd.Function):
+    """(B, q), (B, v), (B, steps, u) or None, (B, names) => all frames of q and v."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: RolloutLayer, q: Tensor, v: Tensor, u: Tensor | None,
+                values: Tensor) -> tuple[Tensor, Tensor]:
+        tape, frames_q, frames_v = layer.record(_array(q), _array(v), _array(u), _array(values))
+        ctx.layer, ctx.tape = layer, tape
+        ctx.save_for_backward(q, v, u, values)
+        return _like(frames_q, q), _like(frames_v, v)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, by_q: Tensor, by_v: Tensor) -> tuple[Tensor | None, ...]:
+        q, v, u, values = ctx.saved_tensors
+        gq, gv, gu, gp = ctx.layer.pull_back(ctx.tape, _array(q), _array(by_q), _array(by_v))
+        return (None, _like(gq, q), _like(gv, v), None if u is None else _like(gu, u),
+                _like(gp, values))
+
+
+def rollout(model: Model, settings: StepSettings, q: Tensor, v: Tensor, u: Tensor | None = None,
+            parameters: Mapping[str, Tensor] | None = None, *, steps: int | None = None,
+            base: Parameters | None = None, gradient: StepGradientSettings | None = None,
+            store_records: bool = True, threads: int | None = None,
+            failure: str = "raise") -> tuple[Tensor, Tensor]:
+    """All states of a rollout, (…, steps + 1, q_size) and (…, steps + 1, v_size), differentiable.
+
+    q: (…, q_size), v: (…, v_size), u: (…, steps, control_count); parameters: name => tensor (…);
+    base: the other parameters (default: the model's). A quaternion in q is used normalised; the pose
+    of a fixed body has no derivative but itself. failure: "raise", or "nan" where a world fails.
+    """
+    _needs_float(q, "q")
+    _needs_float(v, "v")
+    if u is not None:
+        _needs_float(u, "u")
+        if u.ndim < 2:
+            raise Error(f"u: expected (…, steps, {model.control_count}), got {tuple(u.shape)}")
+    if steps is None:
+        if u is None:
+            raise Error("steps: expected a number where there are no controls")
+        steps = u.shape[-2]
+    if failure not in ("raise", "nan"):
+        raise Error(f"failure: expected 'raise' or 'nan', got '{failure}'")
+    named = {} if parameters is None else dict(parameters)
+    layer = RolloutLayer(model, settings, steps, list(named), base,
+                         StepGradientSettings() if gradient is None else gradient, store_records,
+                         -1 if threads is None else threads, failure == "nan")
+    values = [_needs_float(x, name).to(q.dtype) for name, x in named.items()]
+    # Broadcasting outside the function: autograd adds up what was shared.
+    lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1],
+                                  *([] if u is None else [u.shape[:-2]]),
+                                  *(x.shape for x in values))
+    many = q.expand(*lead, q.shape[-1]).reshape(-1, q.shape[-1])
+    speeds = v.expand(*lead, v.shape[-1]).reshape(-1, v.shape[-1])
+    controls = None if u is None else u.expand(*lead, *u.shape[-2:]).reshape(-1, *u.shape[-2:])
+    stacked = (torch.stack([x.expand(lead).reshape(-1) for x in values], dim=-1) if values
+               else q.new_zeros(len(many), 0))
+    frames_q, frames_v = _Rollout.apply(layer, many, speeds, controls, stacked)
+    return (frames_q.reshape(*lead, steps + 1, -1), frames_v.reshape(*lead, steps + 1, -1))
+
+
+def step(model: Model, settings: StepSettings, q: Tensor, v: Tensor, u: Tensor | None = None,
+         parameters: Mapping[str, Tensor] | None = None, **more: Any) -> tuple[Tensor, Tensor]:
+    """The state after one step: (…, q_size), (…, v_size). u: (…, control_count); see rollout()."""
+    controls = None if u is None else u.unsqueeze(-2)
+    frames_q, frames_v = rollout(model, settings, q, v, controls, parameters, steps=1, **more)
+    return frames_q[..., 1, :], frames_v[..., 1, :]
+
+
+class _Lcp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, layer: LcpLayer, M: Tensor, q: Tensor) -> Tensor:
+        z, w = layer.solve(_array(M), _array(q))
+        ctx.layer, ctx.answer = layer, (z, w)
+        ctx.save_for_backward(M, q)
+        return _like(z, q)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, by_z: Tensor) -> tuple[Tensor | None, ...]:
+        M, q = ctx.saved_tensors
+        by_M, by_q = ctx.layer.pull_back(_array(M), _array(q), *ctx.answer, _array(by_z))
+        return None, _like(by_M, M), _like(by_q, q)
+
+
+def lcp(M: Tensor, q: Tensor, *, equations: int = 0, settings: SolveSettings | None = None,
+        gradient: SolutionGradientSettings | None = None, threads: int | None = None,
+        failure: str = "raise") -> Tensor:
+    """z with 0 <= z, w = M z + q >= 0, z w = 0, differentiable by M (…, n, n) and q (…, n).
+
+    equations: the first rows are w = 0, z free. failure: "raise", or "nan" where one is not solved.
+    """
+    _needs_float(M, "M")
+    _needs_float(q, "q")
+    layer = LcpLayer(equations, threads=-1 if threads is None else threads,
+                     nan_where_failed=failure == "nan")
+    if settings is not None:
+        layer.settings = settings
+    if gradient is not None:
+        layer.gradient = gradient
+    n = q.shape[-1]
+    if M.ndim < 2 or M.shape[-2:] != (n, n):
+        raise Error(f"M: expected (…, {n}, {n}), got {tuple(M.shape)}")
+    lead = torch.broadcast_shapes(M.shape[:-2], q.shape[:-1])
+    z = _Lcp.apply(layer, M.expand(*lead, n, n).reshape(-1, n, n), q.expand(*lead, n).reshape(-1, n))
+    return z.reshape(*lead, n)

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// python/src/bind_rollout_gradient.cpp: B recorded rollouts and their reverse walk; one step.
+// The library's derivatives by q are by tangents (as State.v). Python's are by the numbers of
+// State.q, because autograd has no other: with θ the world rotation vector, p = (w, u),
+//   dp = ½ (0, θ) p      θ = 2 vec(dp p*)
+// The second is the derivative of the normalised quaternion, so a layer may be called with any.
+#include <nanobind/stl/string.h>
+
+#include "batch.hpp"
+#include "common.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+#include "orthant/gradient/rollout.hpp"
+#include "orthant/gradient/step.hpp"
+#include "settings.hpp"
+
+namespace orthant::python {
+
+void fields(Tag<StepGradientSettings>, auto&& field) {
+  using S = StepGradientSettings;
+  field("solution", &S::solution, "Element at kinks, tolerances.");
+  field("parameters", &S::parameters, "False: no derivative by parameters; cheaper.");
+  field("force", &S::force, "Differentiate steps that did not converge; the certificate says so.");
+}
+
+void fields(Tag<RolloutCertificate>, auto&& field) {
+  using C = RolloutCertificate;
+  field("exact", &C::exact, "Nothing was held fixed.");
+  field("reason", &C::reason, "First reason not to be exact, with its step.");
+  field("steps", &C::steps, "Differentiated.");
+  field("failed_steps", &C::failed_steps, "That did not converge (only with force).");
+  field("inexact_steps", &C::inexact_steps, "Where something was held fixed.");
+  field("floating_steps", &C::floating_steps, "With a contact on a border.");
+  field("floating", &C::floating, "Rows on a border, all steps: one-sided derivatives only.");
+  field("margin", &C::margin, "Smallest distance to a border [-].");
+  field("weakest_step", &C::weakest_step, "Where the margin is attained.");
+  field("reciprocal_condition", &C::reciprocal_condition, "Worst linear system.");
+  field("solve_error", &C::solve_error, "Worst linear solve, relative.");
+  field("residual", &C::residual, "Worst answer differentiated.");
+  field("impacts", &C::impacts, "Located, their times differentiated.");
+}
+
+void fields(Tag<StepCertificate>, auto&& field) {
+  using C = StepCertificate;
+  field("converged", &C::converged, "The step met its tolerance.");
+  field("exact", &C::exact, "Nothing was held fixed.");
+  field("reason", &C::reason, "First reason not to be exact.");
+  field("floating", &C::floating, "Rows on a border: one-sided derivatives only.");
+  field("margin", &C::margin, "Smallest distance to a border [-].");
+  field("reciprocal_condition", &C::reciprocal_condition, "Of the linear systems.");
+  field("solve_error", &C::solve_error, "Worst linear solve, relative.");
+  field("residual", &C::residual, "Worst answer differentiated.");
+  field("element", &C::element, "The choice taken at floating rows.");
+  field("impacts", &C::impacts, "Located, their times differentiated.");
+}
+
+namespace {
+
+/// Derivative by the tangent of q from that by the numbers of q; adds to `out`.
+void add_tangent(const Model& model, const double* q, const double* by_q, VecX& out) {
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const double* g = by_q + body.q_begin;
+    double* t = out.data() + body.v_begin;
+    for (int i = 0; i < 3; ++i) t[i] += g[i];  // planar: x, y, theta
+    if (body.planar) continue;
+    const double w = q[body.q_begin + 3];
+    const Vec3 u = Vec3::Map(q + body.q_begin + 4), gu = Vec3::Map(g + 4);
+    Vec3::Map(t + 3) += 0.5 * (w * gu - g[3] * u + u.cross(gu));
+  }
+}
+
+/// Derivative by the numbers of q from that by its tangent.
+void numbers_from_tangent(const Model& model, const double* q, const VecX& tangent, double* out) {
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const double* t = tangent.data() + body.v_begin;
+    double* g = out + body.q_begin;
+    for (int i = 0; i < 3; ++i) g[i] += t[i];
+    if (body.planar) continue;
+    const double w = q[body.q_begin + 3];
+    const Vec3 u = Vec3::Map(q + body.q_begin + 4), turn = Vec3::Map(t + 3);
+    g[3] += -2 * u.dot(turn);
+    Vec3::Map(g + 4) += 2 * (w * turn + turn.cross(u));
+  }
+}
+
+/// A fixed body's numbers pass through a rollout unchanged.
+void pass_fixed(const Model& model, const double* by_q, double* out) {
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin != kNone) continue;
+    for (Index i = 0; i < body.q_size; ++i) out[body.q_begin + i] += by_q[body.q_begin + i];
+  }
+}
+
+/// B tapes of one model. Keeps the model's Python object alive.
+class TapeBatch {
+ public:
+  TapeBatch(nb::object model, const Parameters& names, const StepSettings& settings,
+            nb::handle parameters, nb::handle q, nb::handle v, nb::handle u, double t,
+            std::int64_t steps, bool store_records, int threads)
+      : keep_(std::move(model)), model_(nb::cast<const Model&>(keep_)) {
+    if (steps < 1) throw Error("steps", "must be >= 1, got " + std::to_string(steps));
+    const BatchInput in(model_, names, parameters, q, v, u, t, steps);
+    steps_ = static_cast<Index>(steps);
+    parameter_count_ = static_cast<std::size_t>(in.parameters.cols());
+    tapes_.resize(in.worlds);
+    errors_.resize(in.worlds);
+    start_.resize(in.worlds);
+    Interrupts interrupts;
+    {
+      const nb::gil_scoped_release release;
+      const ThreadGuard guard(threads);
+      parallel_for(in.worlds, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t w = begin; w < end && !interrupts.stop(); ++w)
+          record(in, settings, store_records, w);
+      });
+    }
+    interrupts.rethrow();
+  }
+
+  nb::dict states() const {
+    const std::size_t B = tapes_.size(), frames = static_cast<std::size_t>(steps_) + 1,
+                      nq = static_cast<std::size_t>(model_.q_size()),
+                      nv = static_cast<std::size_t>(model_.v_size());
+    std::vector<double> q(B * frames * nq), v(B * frames * nv), outcome(B), failed(B);
+    for (std::size_t w = 0; w < B; ++w) {
+      if (!errors_[w].empty()) {  // never ran: its start, repeated
+        for (std::size_t i = 0; i < frames; ++i) {
+          std::copy_n(start_[w].q.data(), nq, q.data() + (w * frames + i) * nq);
+          std::copy_n(start_[w].v.data(), nv, v.data() + (w * frames + i) * nv);
+        }
+        outcome[w] = static_cast<double>(Outcome::NotFinite);
+        continue;
+      }
+      // Columns are states, so a tape is already frame after frame.
+      std::copy_n(tapes_[w].q.data(), frames * nq, q.data() + w * frames * nq);
+      std::copy_n(tapes_[w].v.data(), frames * nv, v.data() + w * frames * nv);
+      outcome[w] = static_cast<double>(tapes_[w].report.outcome);
+      failed[w] = static_cast<double>(tapes_[w].report.failed_steps);
+    }
+    nb::dict d;
+    d["q"] = to_numpy(std::move(q), {B, frames, nq});
+    d["v"] = to_numpy(std::move(v), {B, frames, nv});
+    d["outcome"] = to_numpy(std::move(outcome), {B});
+    d["failed_steps"] = to_numpy(std::move(failed), {B});
+    d["errors"] = nb::cast(errors_);
+    return d;
+  }
+
+  nb::dict pull_back(nb::handle given_q, nb::handle given_v, const StepGradientSettings& settings,
+                     int threads) const {
+    const std::size_t B = tapes_.size(), frames = static_cast<std::size_t>(steps_) + 1,
+                      nq = static_cast<std::size_t>(model_.q_size()),
+                      nv = static_cast<std::size_t>(model_.v_size()),
+                      nu = static_cast<std::size_t>(model_.control_count()),
+                      T = static_cast<std::size_t>(steps_);
+    const auto rows = static_cast<Index>(B);
+    const RowMatX by_q = to_matrix(given_q, "by_q", rows, static_cast<Index>(frames * nq)),
+                  by_v = to_matrix(given_v, "by_v", rows, static_cast<Index>(frames * nv));
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> q(B * nq), v(B * nv), u(B * T * nu), parameters(B * parameter_count_);
+    std::vector<RolloutCertificate> certificates(B);
+    std::vector<std::string> errors = errors_;
+    Interrupts interrupts;
+    const auto one = [&](std::size_t w) {
+      double* out_q = q.data() + w * nq;
+      double* out_v = v.data() + w * nv;
+      double* out_u = u.data() + w * T * nu;
+      double* out_p = parameters.data() + w * parameter_count_;
+      try {
+        if (!errors[w].empty()) throw Error("world", errors[w]);
+        const RolloutTape& tape = tapes_[w];
+        const double* gq = by_q.row(static_cast<Eigen::Index>(w)).data();
+        const double* gv = by_v.row(static_cast<Eigen::Index>(w)).data();
+        RolloutCotangent loss;
+        loss.q = MatX::Zero(model_.v_size(), steps_ + 1);
+        loss.v = Eigen::Map<const MatX>(gv, model_.v_size(), steps_ + 1);
+        VecX column(model_.v_size());
+        for (Index i = 0; i <= steps_; ++i) {
+          column.setZero();
+          add_tangent(model_, tape.q.col(i).data(), gq + static_cast<std::size_t>(i) * nq, column);
+          loss.q.col(i) = column;
+          pass_fixed(model_, gq + static_cast<std::size_t>(i) * nq, out_q);
+        }
+        const RolloutGradient g = rollout_gradient(tape, loss, settings);
+        numbers_from_tangent(model_, tape.q.col(0).data(), g.q, out_q);
+        std::copy_n(g.v.data(), nv, out_v);
+        if (g.u.size() != 0) std::copy_n(g.u.data(), T * nu, out_u);
+        std::copy_n(g.parameters.data(), parameter_count_, out_p);
+        certificates[w] = g.certificate;
+      } catch (const std::exception& e) {
+        const nb::gil_scoped_acquire gil;
+        errors[w] = e.what();  // no gradient: say so in every number of this world
+        std::fill_n(out_q, nq, nan);
+        std::fill_n(out_v, nv, nan);
+        std::fill_n(out_u, T * nu, nan);
+        std::fill_n(out_p, parameter_count_, nan);
+        certificates[w].exact = false;
+        certificates[w].reason = errors[w];
+      }
+    };
+    {
+      const nb::gil_scoped_release release;
+      const ThreadGuard guard(threads);
+      parallel_for(B, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t w = begin; w < end && !interrupts.stop(); ++w) one(w);
+      });
+    }
+    interrupts.rethrow();
+    nb::dict d;
+    d["q"] = to_numpy(std::move(q), {B, nq});
+    d["v"] = to_numpy(std::move(v), {B, nv});
+    d["u"] = to_numpy(std::move(u), {B, T, nu});
+    d["parameters"] = to_numpy(std::move(parameters), {B, parameter_count_});
+    d["errors"] = nb::cast(errors);
+    d["certificates"] = nb::cast(certificates);
+    return d;
+  }
+
+ private:
+  void record(const BatchInput& in, const StepSettings& settings, bool store_records,
+              std::size_t w) {
+    start_[w] = in.state_of(w);
+    try {
+      const double* rows = in.controls_of(w);
+      MatX controls;
+      if (rows != nullptr) controls = Eigen::Map<const MatX>(rows, model_.control_count(), steps_);
+      const Parameters p = in.parameters_of(w);
+      if (!p.values.allFinite()) validate(model_, p);
+      tapes_[w] = record_rollout(model_, p, settings, start_[w], controls, steps_,
+                                 {.store_records = store_records});
+    } catch (const std::exception& e) {
+      const nb::gil_scoped_acquire gil;
+      errors_[w] = e.what();
+    }
+  }
+
+  nb::object keep_;
+  const Model& model_;
+  Index steps_ = 0;
+  std::size_t parameter_count_ = 0;
+  std::vector<RolloutTape> tapes_;
+  std::vector<State> start_;
+  std::vector<std::string> errors_;
+};
+
+/// Owns copies of what StepGradient only refers to.
+class StepGradientHolder {
+ public:
+  StepGradientHolder(nb::object model, const Parameters& parameters, const StepSettings& settings,
+                     const StepRecord& record, const StepGradientSettings& gradient)
+      : keep_(std::move(model)),
+        data_(std::make_unique<Data>(Data{parameters, record})),
+        gradient_(nb::cast<const Model&>(keep_), data_->parameters, settings, data_->record,
+                  gradient) {}
+  StepGradient& get() { return gradient_; }
+  const Model& model() const { return nb::cast<const Model&>(keep_); }
+
+ private:
+  struct Data {
+    Parameters parameters;
+    StepRecord record;
+  };
+  nb::object keep_;
+  std::unique_ptr<Data> data_;
+  StepGradient gradient_;
+};
+
+nb::dict step_pull_back(StepGradientHolder& g, nb::object q, nb::object v) {
+  const Index n = g.model().v_size();
+  const StateCotangent after{q.is_none() ? VecX() : to_vector(q, "q", n),
+                             v.is_none() ? VecX() : to_vector(v, "v", n)};
+  StepCotangent d;
+  {
+    const nb::gil_scoped_release release;
+    d = g.get().pull_back(after);
+  }
+  nb::dict out;
+  out["q"] = to_numpy(std::move(d.q));
+  out["v"] = to_numpy(std::move(d.v));
+  out["u"] = to_numpy(std::move(d.u));
+  out["parameters"] = to_numpy(std::move(d.parameters));
+  return out;
+}
+
+nb::tuple step_push_forward(StepGradientHolder& g, nb::object q, nb::object v, nb::object u,
+                            nb::object parameters) {
+  const Model& m = g.model();
+  const auto get = [](nb::handle x, const char* name, Index size) {
+    return x.is_none() ? VecX() : to_vector(x, name, size);
+  };
+  const StepTangent change{get(q, "q", m.v_size()), get(v, "v", m.v_size()),
+                           get(u, "u", m.control_count()),
+                           get(parameters, "parameters", m.parameter_table().size())};
+  StateTangent d;
+  {
+    const nb::gil_scoped_release release;
+    d = g.get().push_forward(change);
+  }
+  return nb::make_tuple(to_numpy(std::move(d.q)), to_numpy(std::move(d.v)));
+}
+
+void bind_step_gradient(nb::module_& m) {
+  nb::class_<StepGradientHolder>(
+      m, "StepGradient",
+      "The derivative of one recorded step. q means its tangent here: v_size numbers, world axes.")
+      .def(
+          "__init__",
+          [](StepGradientHolder* self, nb::object model, const Parameters& parameters,
+             const StepSettings& settings, const StepRecord& record,
+             const StepGradientSettings* gradient) {
+            if (!nb::isinstance<Model>(model)) throw nb::type_error("model: expected a Model");
+            check_numbers(nb::cast<const Model&>(model), parameters);
+            new (self) StepGradientHolder(model, parameters, settings, record,
+                                          gradient != nullptr ? *gradient : StepGradientSettings{});
+          },
+          nb::arg("model"), nb::arg("parameters"), nb::arg("settings"), nb::arg("record"),
+          nb::arg("gradient").none() = nb::none(),
+          nb::sig(
+              "def __init__(self, model: Model, parameters: Parameters, settings: StepSettings, "
+              "record: StepRecord, gradient: StepGradientSettings | None = None) -> None"))
+      .def("pull_back", &step_pull_back, nb::arg("q") = nb::none(), nb::arg("v") = nb::none(),
+           nb::sig("def pull_back(self, q: object | None = None, v: object | None = None) -> "
+                   "dict[str, NDArray[numpy.float64]]"),
+           "Derivative of a scalar by the state after in; by q, v, u and parameters before out.")
+      .def("push_forward", &step_push_forward, nb::arg("q") = nb::none(), nb::arg("v") = nb::none(),
+           nb::arg("u") = nb::none(), nb::arg("parameters") = nb::none(),
+           nb::sig("def push_forward(self, q: object | None = None, v: object | None = None, u: "
+                   "object | None = None, parameters: object | None = None) -> "
+                   "tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"),
+           "A change of what the step reads in; of q and v after out.")
+      .def(
+          "jacobian",
+          [](StepGradientHolder& g) {
+            StepJacobian j;
+            {
+              const nb::gil_scoped_release release;
+              j = g.get().jacobian();
+            }
+            return nb::make_tuple(to_numpy(RowMatX(j.A)), to_numpy(RowMatX(j.B)));
+          },
+          nb::sig("def jacobian(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"),
+          "A (2 v_size square) and B (2 v_size, control_count): d(q, v) = A d(q, v) + B du.")
+      .def_prop_ro("certificate", [](StepGradientHolder& g) { return g.get().certificate(); });
+}
+
+}  // namespace
+
+void bind_rollout_gradient(nb::module_& m) {
+  bind_settings<StepGradientSettings>(m, "StepGradientSettings", "How to differentiate a step.");
+  bind_report<StepCertificate>(m, "StepCertificate",
+                               "What is known about the derivative of a step.");
+  bind_report<RolloutCertificate>(m, "RolloutCertificate", "The certificates of all steps in one.");
+  bind_step_gradient(m);
+  nb::class_<TapeBatch>(m, "TapeBatch", "Recorded rollouts; the package wraps it as RolloutTape.")
+      .def(
+          "__init__",
+          [](TapeBatch* self, nb::object model, const Parameters& names,
+             const StepSettings& settings, nb::object parameters, nb::object q, nb::object v,
+             nb::object u, double t, std::int64_t steps, bool store_records, int threads) {
+            if (!nb::isinstance<Model>(model)) throw nb::type_error("model: expected a Model");
+            new (self) TapeBatch(model, names, settings, parameters, q, v, u, t, steps,
+                                 store_records, threads);
+          },
+          nb::arg("model"), nb::arg("names"), nb::arg("settings"), nb::arg("parameters"),
+          nb::arg("q"), nb::arg("v"), nb::arg("u").none(), nb::arg("t"), nb::arg("steps"),
+          nb::arg("store_records"), nb::arg("threads"))
+      .def("states", &TapeBatch::states, nb::sig("def states(self) -> dict[str, typing.Any]"))
+      .def("pull_back", &TapeBatch::pull_back, nb::arg("by_q"), nb::arg("by_v"),
+           nb::arg("settings"), nb::arg("threads"),
+           nb::sig("def pull_back(self, by_q: object, by_v: object, settings: "
+                   "StepGradientSettings, threads: int) -> dict[str, typing.Any]"));
+}
+
+}  // namespace orthant::python

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of steps and rollouts against central differences of the forward."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import block_world, cube_world
+
+import orthant as ot
+
+FINE = ot.SolveSettings(tolerance=1e-13)
+S = ot.StepSettings(h=0.01, solver=FINE)
+
+
+def differences(f, x, eps=1e-6):
+    g = np.zeros(x.size)
+    for i in range(x.size):
+        a, b = x.copy(), x.copy()
+        a[i] += eps
+        b[i] -= eps
+        g[i] = (f(a) - f(b)) / (2 * eps)
+    return g
+
+
+def test_sliding_block_by_hand(block):
+    # x(T) for a block that slides all the time: dv/dmu = -g T, dx/dmu = -g h^2 N(N+1)/2
+    n, h = 10, 0.01
+    tape = ot.record_rollout(block, block.default_parameters(), S, block.rest_state(), n)
+    by_q, by_v = np.zeros(6), np.zeros(3)
+    by_v[0] = 1
+    g = tape.pull_back(by_v=by_v)
+    assert g.certificate.exact and g.certificate.floating == 0 and g.certificate.margin > 0
+    np.testing.assert_allclose(g["material/wood.friction"], -9.81 * n * h, rtol=1e-8)
+    np.testing.assert_allclose(g["body/block.mass"], 0, atol=1e-9)
+    by_q[3] = 1
+    g = tape.pull_back(by_q)
+    np.testing.assert_allclose(g["material/wood.friction"], -9.81 * h**2 * n * (n + 1) / 2, rtol=1e-8)
+    np.testing.assert_allclose(g.v[0], n * h, rtol=1e-8)
+    np.testing.assert_allclose(g.q[3], 1, rtol=1e-8)
+    np.testing.assert_allclose(g.u[:, 0], h**2 * (n - np.arange(n)) / 2.0, rtol=1e-8)
+
+
+def test_unknown_parameter(block):
+    g = ot.record_rollout(block, block.default_parameters(), S, block.rest_state(), 1).pull_back()
+    with pytest.raises(KeyError, match="did you mean"):
+        g["body/blok.mass"]
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_spatial_rollout_against_differences(store, rng):
+    """A cube thrown onto the floor with spin, through the impact and the sliding after it."""
+    m = cube_world(0.03)
+    p, n = m.default_parameters(), 5
+    x = m.rest_state()
+    x.q[m.q_slice("cube")][3:] = [0.995, 0.06, 0.05, 0.06]
+    x.q[10:14] /= np.linalg.norm(x.q[10:14])
+    x.v[:] = [1.0, 0.3, -1.5, 0.3, -0.2, 0.4]
+    wq, wv = rng.standard_normal(14), rng.standard_normal(6)
+
+    def loss(q, v, values=None):
+        q = q.copy()
+        q[10:14] /= np.linalg.norm(q[10:14])
+        p2 = p.copy()
+        if values is not None:
+            p2.values = values
+        end = ot.rollout(m, p2, S, ot.State(q, v), n)
+        return end.q[-1] @ wq + end.v[-1] @ wv
+
+    tape = ot.record_rollout(m, p, S, x, n, store_records=store)
+    np.testing.assert_array_equal(tape.q[-1], ot.rollout(m, p, S, x, n).q[-1])
+    g = tape.pull_back(wq, wv)
+    assert g.certificate.exact, g.certificate.reason
+    np.testing.assert_allclose(g.v, differences(lambda v: loss(x.q, v), x.v), rtol=2e-5, atol=2e-5)
+    by_q = differences(lambda q: loss(np.r_[x.q[:7], q], x.v), x.q[7:])
+    np.testing.assert_allclose(g.q[7:], by_q, rtol=2e-5, atol=2e-5)
+    for name in ("shape/cube.half_x", "force/gravity.z"):
+        i = p.index(name)
+        near = differences(lambda y: loss(x.q, x.v, np.r_[p.values[:i], y, p.values[i + 1:]]),
+                           p.values[i:i + 1])
+        np.testing.assert_allclose(g[name], near[0], rtol=2e-4, atol=2e-5)
+
+
+def test_frames_in_between(block, rng):
+    n = 5
+    tape = ot.record_rollout(block, block.default_parameters(), S, block.rest_state(), n,
+                             u=np.full((n, 1), 3.0))
+    w = rng.standard_normal((n + 1, 3))
+    g = tape.pull_back(by_v=w)
+    x = block.rest_state()
+    near = differences(
+        lambda v: float(np.sum(w * ot.rollout(block, block.default_parameters(), S,
+                                              ot.State(x.q, v), n, u=np.full((n, 1), 3.0)).v)), x.v)
+    np.testing.assert_allclose(g.v, near, rtol=1e-5, atol=1e-6)
+
+
+def test_step_gradient(block):
+    record, x = ot.StepRecord(), block.rest_state()
+    p = block.default_parameters()
+    ot.step(block, p, S, x, u=[1.0], record=record)
+    g = ot.StepGradient(block, p, S, record)
+    A, B = g.jacobian()
+    assert A.shape == (6, 6) and B.shape == (6, 1)
+    np.testing.assert_allclose(B[3, 0], S.h / 2, rtol=1e-9)  # h / m
+    back = g.pull_back(v=[1, 0, 0])
+    np.testing.assert_allclose(back["v"], A[3, 3:], atol=1e-12)
+    dq, dv = g.push_forward(u=[1.0])
+    np.testing.assert_allclose(np.r_[dq, dv], B[:, 0], atol=1e-12)
+    assert g.certificate.converged and g.certificate.exact
+    del record, x, p
+    np.testing.assert_allclose(g.jacobian()[0], A)
+    with pytest.raises(ot.Error):
+        ot.StepGradient(block, block.default_parameters(), S, ot.StepRecord())
+
+
+def test_batch_gradient(block):
+    mu = np.array([0.2, 0.4, np.nan, 0.6])
+    tape = ot.record_rollout_batch(block, S, block.rest_state(), 8, threads=2,
+                                   parameters={"material/wood.friction": mu})
+    by_v = np.zeros((4, 3))
+    by_v[:, 0] = 1
+    g = tape.pull_back(by_v=by_v)
+    good = np.array([0, 1, 3])
+    np.testing.assert_allclose(g["material/wood.friction"][good], -9.81 * 0.08, rtol=1e-8)
+    assert np.isnan(g.v[2]).all() and "friction" in g.errors[2] and g.errors[0] == ""
+    one = ot.record_rollout_batch(block, S, block.rest_state(), 8, threads=1,
+                                  parameters={"material/wood.friction": mu}).pull_back(by_v=by_v)
+    np.testing.assert_array_equal(one.parameters[good], g.parameters[good])
+
+
+def test_bad_input(block):
+    p, x = block.default_parameters(), block.rest_state()
+    tape = ot.record_rollout(block, p, S, x, 3)
+    with pytest.raises(ot.Error, match=r"by_q: expected shape \(4, 6\)"):
+        tape.pull_back(np.zeros(5))
+    with pytest.raises(ot.Error, match="finite"):
+        tape.pull_back(np.full(6, np.nan))
+    with pytest.raises(ot.Error, match="u: expected shape"):
+        ot.record_rollout(block, p, S, x, 3, u=np.zeros((2, 1)))
+    with pytest.raises(ot.Error, match="steps"):
+        ot.record_rollout(block, p, S, x, 0)
+    x.q[4] = np.nan
+    with pytest.raises(ot.Error, match="finite"):
+        ot.record_rollout(block, p, S, x, 3)
