@@ -12,9 +12,11 @@ LONG_FUZZ_SECONDS ?= 600
 PRESETS := release debug asan tsan fuzz lint
 # Without this ccache gives up on precompiled headers.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
+# The browser tests need more than a build does.
+SETUP_GROUPS := test python torch $(if $(filter test test-all setup,$(MAKECMDGOALS)),viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build test test-all bench bench-siconos demo format lint docs clean
+.PHONY: help setup build test test-all bench bench-siconos demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -22,7 +24,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup:  ## install missing Debian packages (root or sudo), make .venv
-	@tools/setup test python torch
+	@tools/setup $(SETUP_GROUPS)
 
 # Only where it never ran: afterwards Ninja calls CMake again by itself when needed.
 $(addprefix configure-,$(PRESETS)): configure-%: setup
@@ -68,6 +70,11 @@ demo: build-release  ## solve a real contact problem and draw how it converges: 
 	@tools/setup demo
 	$(say) 'running the demo'
 	@.venv/bin/python tools/demo.py build/release/bin/orthant build/demo
+
+viewer:  ## rebuild the viewer page from viewer/src: viewer/dist/viewer.html
+	@tools/setup viewer
+	$(say) 'checking types and bundling the viewer'
+	@npm --prefix viewer run --silent build
 
 format:  ## lay out all sources with clang-format
 	@tools/setup lint

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// stage.ts: renderer, lights and camera. Space: z up, perspective, orbit. Plane: y up, looking down
+// -z, no perspective, pan and zoom only.
+import {
+  DirectionalLight, HemisphereLight, MOUSE, OrthographicCamera, PCFShadowMap, PerspectiveCamera,
+  Raycaster, Scene, TOUCH, Vector2, Vector3, WebGLRenderer,
+} from 'three';
+import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import type { SceneColours } from './colour';
+import type { Extent } from './measure';
+
+const kView = new Vector3(0.62, -1, 0.5).normalize(); // from the bodies to the eye
+const kMostPixels = 2; // device pixels a CSS pixel; more costs a lot and shows little
+
+export class Stage {
+  readonly renderer: WebGLRenderer;
+  readonly scene = new Scene();
+  camera: PerspectiveCamera | OrthographicCamera = new PerspectiveCamera(34, 1, 0.01, 100);
+  controls: OrbitControls | null = null;
+  private readonly key = new DirectionalLight('#fffaf2', 2);
+  private readonly fill = new DirectionalLight('#eaf1ff', 0.4); // from the other side, no shadow
+  private readonly sky = new HemisphereLight('#ffffff', '#888888', 1.2);
+  private extent: Extent = { centre: [0, 0, 0], radius: 1, low: [-1, -1, -1], high: [1, 1, 1], bodyRadius: [] };
+  private width = 1;
+  private height = 1;
+
+  constructor(readonly canvas: HTMLCanvasElement, private readonly changed: () => void) {
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true, powerPreference: 'high-performance' });
+    this.renderer.setClearColor(0, 0);
+    this.renderer.shadowMap.type = PCFShadowMap;
+    this.renderer.info.autoReset = false; // one count for shadows and picture together
+    this.key.shadow.mapSize.set(2048, 2048);
+    this.key.shadow.radius = 5;
+    this.key.shadow.intensity = 0.75;
+    this.scene.add(this.key, this.key.target, this.fill, this.sky);
+    this.fill.position.set(1, -0.5, 0.3);
+  }
+
+  /** A camera and light for the run's size. */
+  setRun(planar: boolean, extent: Extent): void {
+    this.extent = extent;
+    this.controls?.dispose();
+    const r = extent.radius;
+    if (planar) {
+      this.camera = new OrthographicCamera(-1, 1, 1, -1, 0.1 * r, 40 * r);
+    } else {
+      this.camera = new PerspectiveCamera(34, 1, 0.01 * r, 60 * r);
+      this.camera.up.set(0, 0, 1);
+    }
+    const controls = new OrbitControls(this.camera, this.canvas);
+    controls.enableDamping = true;
+    controls.dampingFactor = 0.12;
+    controls.zoomToCursor = true;
+    controls.screenSpacePanning = true;
+    if (planar) {
+      controls.enableRotate = false;
+      controls.mouseButtons = { LEFT: MOUSE.PAN, MIDDLE: MOUSE.DOLLY, RIGHT: MOUSE.PAN };
+      controls.touches = { ONE: TOUCH.PAN, TWO: TOUCH.DOLLY_PAN };
+    } else {
+      controls.maxDistance = 30 * r;
+      controls.minDistance = 0.02 * r;
+    }
+    controls.addEventListener('change', this.changed);
+    this.controls = controls;
+
+    const centre = new Vector3(...extent.centre);
+    this.key.target.position.copy(centre);
+    this.key.position.copy(centre).addScaledVector(new Vector3(-0.45, -0.62, 1).normalize(), 4 * r);
+    const box = this.key.shadow.camera;
+    box.left = box.bottom = -1.5 * r;
+    box.right = box.top = 1.5 * r;
+    box.near = 0.5 * r;
+    box.far = 9 * r;
+    box.updateProjectionMatrix();
+    this.key.shadow.bias = -0.0004;
+    this.key.shadow.normalBias = 0.004 * r;
+    this.fit();
+  }
+
+  setColours(c: SceneColours): void {
+    this.sky.color.set(c.sky);
+    this.sky.groundColor.set(c.earth);
+    this.sky.intensity = c.ambient;
+    this.key.intensity = c.key;
+    this.fill.intensity = c.fill;
+  }
+
+  setShadows(on: boolean): void {
+    this.renderer.shadowMap.enabled = on;
+    this.key.castShadow = on;
+  }
+
+  get planar(): boolean {
+    return this.camera instanceof OrthographicCamera;
+  }
+
+  /** Device pixels of half the canvas' height, for sizes on screen. */
+  get halfPixels(): number {
+    return 0.5 * this.height * this.renderer.getPixelRatio();
+  }
+
+  resize(width: number, height: number): void {
+    if (width < 1 || height < 1) return;
+    this.width = width;
+    this.height = height;
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, kMostPixels));
+    this.renderer.setSize(width, height, false);
+    if (this.camera instanceof PerspectiveCamera) {
+      this.camera.aspect = width / height;
+    } else {
+      const half = this.camera.top;
+      this.camera.right = (half * width) / height;
+      this.camera.left = -this.camera.right;
+    }
+    this.camera.updateProjectionMatrix();
+  }
+
+  /** Corners of the box just inside the picture, a margin around. */
+  fit(view: Vector3 = kView): void {
+    const { low, high, radius } = this.extent;
+    const centre = new Vector3(...this.extent.centre);
+    const aspect = this.width / this.height;
+    if (this.camera instanceof OrthographicCamera) {
+      const half = 0.56 * Math.max(high[1] - low[1], (high[0] - low[0]) / aspect, 1e-6 * radius);
+      this.camera.top = half;
+      this.camera.bottom = -half;
+      this.camera.right = half * aspect;
+      this.camera.left = -half * aspect;
+      this.camera.zoom = 1;
+      this.camera.position.set(centre.x, centre.y, 20 * radius);
+    } else {
+      const tan = Math.tan((this.camera.fov * Math.PI) / 360);
+      const right = new Vector3().crossVectors(this.camera.up, view);
+      if (right.lengthSq() < 1e-6) right.set(1, 0, 0);
+      right.normalize();
+      const up = new Vector3().crossVectors(view, right);
+      let far = 0;
+      const p = new Vector3();
+      for (let i = 0; i < 8; ++i) {
+        p.set((i & 1 ? high : low)[0], (i & 2 ? high : low)[1], (i & 4 ? high : low)[2]).sub(centre);
+        const need = Math.max(Math.abs(p.dot(right)) / (tan * aspect), Math.abs(p.dot(up)) / tan);
+        far = Math.max(far, 1.08 * need + p.dot(view));
+      }
+      this.camera.position.copy(centre).addScaledVector(view, far);
+    }
+    this.controls?.target.copy(centre);
+    this.camera.updateProjectionMatrix();
+    this.controls?.update();
+    this.changed();
+  }
+
+  /** Moves eye and target together. */
+  shift(by: Vector3): void {
+    this.camera.position.add(by);
+    this.controls?.target.add(by);
+  }
+
+  /** Ray through a point of the page. */
+  ray(clientX: number, clientY: number): { origin: Vector3; direction: Vector3 } {
+    const box = this.canvas.getBoundingClientRect();
+    const at = new Vector2(((clientX - box.left) / box.width) * 2 - 1, 1 - ((clientY - box.top) / box.height) * 2);
+    const caster = new Raycaster();
+    caster.setFromCamera(at, this.camera);
+    return { origin: caster.ray.origin, direction: caster.ray.direction };
+  }
+
+  /** Where a point of the world is on the page. */
+  project(p: Vector3): { x: number; y: number } {
+    const box = this.canvas.getBoundingClientRect();
+    const q = p.clone().project(this.camera);
+    return { x: box.left + ((q.x + 1) / 2) * box.width, y: box.top + ((1 - q.y) / 2) * box.height };
+  }
+
+  render(): number {
+    this.renderer.info.reset();
+    this.renderer.render(this.scene, this.camera);
+    return this.renderer.info.render.calls;
+  }
+}
