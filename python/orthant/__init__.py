@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ._core import (
     Attempt,
@@ -79,6 +80,10 @@ from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from . import jax as jax
+    from . import torch as torch
 
 _LAZY = ("torch", "jax")  # optional, slow to import
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,6 +85,27 @@ class RolloutTape:
         return RolloutGradient(q=d["q"][lead], v=d["v"][lead], u=d["u"][lead],
                                parameters=d["parameters"][lead], names=self._names,
                                certificates=d["certificates"], errors=d["errors"])
+
+    def push_forward(self, *, parameters: Mapping[str, float] | None = None,
+                     q: ArrayLike | None = None, v: ArrayLike | None = None,
+                     u: ArrayLike | None = None, settings: StepGradientSettings | None = None
+                     ) -> tuple[Floats, Floats]:
+        """How all states move with one change of the data: dq and dv, ([B,] steps + 1, v_size) each.
+
+        For few directions and many outputs. dq is the tangent (as State.v times s), and so is the
+        change q; parameters: name => change; u: (steps, control_count).
+        """
+        dp = None
+        if parameters is not None:
+            dp = np.zeros(len(self._names))
+            for name, change in parameters.items():
+                dp[self._names.index(name)] = change
+        dq, dv, errors = self._core.push_forward(
+            q, v, u, dp, StepGradientSettings() if settings is None else settings, self._threads)
+        if self._single and errors[0]:
+            raise Error(errors[0])
+        lead = 0 if self._single else slice(None)
+        return dq[lead], dv[lead]
 
     def _all_frames(self, given: ArrayLike | None, like: Floats, where: str) -> Floats:
         out = np.zeros(like.shape)

@@ -31,9 +31,10 @@ def _host(function: Callable[..., tuple[Any, ...]], shapes: list[tuple[int, ...]
         flat = []
         arrays = [np.asarray(a, dtype=np.float64) for a in given]
         outer = np.broadcast_shapes(*(a.shape[:a.ndim - n] for a, n in zip(arrays, cores)))
+        count = int(np.prod(outer, dtype=int))  # not -1: a core may be empty
         for a, n in zip(arrays, cores):
             core = a.shape[a.ndim - n:]
-            flat.append(np.broadcast_to(a, outer + core).reshape((-1,) + core))
+            flat.append(np.broadcast_to(a, outer + core).reshape((count,) + core))
         out = function(*flat)
         return tuple(np.asarray(x, dtype=dtype).reshape(outer + x.shape[1:]) for x in out)
 

@@ -87,13 +87,15 @@ def rollout(model: Model, settings: StepSettings, q: Tensor, v: Tensor, u: Tenso
     lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1],
                                   *([] if u is None else [u.shape[:-2]]),
                                   *(x.shape for x in values))
-    many = q.expand(*lead, q.shape[-1]).reshape(-1, q.shape[-1])
-    speeds = v.expand(*lead, v.shape[-1]).reshape(-1, v.shape[-1])
-    controls = None if u is None else u.expand(*lead, *u.shape[-2:]).reshape(-1, *u.shape[-2:])
-    stacked = (torch.stack([x.expand(lead).reshape(-1) for x in values], dim=-1) if values
-               else q.new_zeros(len(many), 0))
+    count = lead.numel()  # not -1: there may be no controls, or nothing that moves
+    many = q.expand(*lead, q.shape[-1]).reshape(count, q.shape[-1])
+    speeds = v.expand(*lead, v.shape[-1]).reshape(count, v.shape[-1])
+    controls = None if u is None else u.expand(*lead, *u.shape[-2:]).reshape(count, *u.shape[-2:])
+    stacked = (torch.stack([x.expand(lead).reshape(count) for x in values], dim=-1) if values
+               else q.new_zeros(count, 0))
     frames_q, frames_v = _Rollout.apply(layer, many, speeds, controls, stacked)
-    return (frames_q.reshape(*lead, steps + 1, -1), frames_v.reshape(*lead, steps + 1, -1))
+    return (frames_q.reshape(*lead, *frames_q.shape[1:]),
+            frames_v.reshape(*lead, *frames_v.shape[1:]))
 
 
 def step(model: Model, settings: StepSettings, q: Tensor, v: Tensor, u: Tensor | None = None,
@@ -139,5 +141,7 @@ def lcp(M: Tensor, q: Tensor, *, equations: int = 0, settings: SolveSettings | N
     if M.ndim < 2 or M.shape[-2:] != (n, n):
         raise Error(f"M: expected (…, {n}, {n}), got {tuple(M.shape)}")
     lead = torch.broadcast_shapes(M.shape[:-2], q.shape[:-1])
-    z = _Lcp.apply(layer, M.expand(*lead, n, n).reshape(-1, n, n), q.expand(*lead, n).reshape(-1, n))
+    count = lead.numel()
+    z = _Lcp.apply(layer, M.expand(*lead, n, n).reshape(count, n, n),
+                   q.expand(*lead, n).reshape(count, n))
     return z.reshape(*lead, n)

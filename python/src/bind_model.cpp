@@ -199,7 +199,7 @@ nb::tuple warm_state(const WarmStart& w) {
           std::int64_t{k.shape_b}, std::int64_t{k.feature}, std::int64_t{k.image[0]},
           std::int64_t{k.image[1]}, std::int64_t{k.image[2]}})
       keys.push_back(x);
-    for (const Vec3* v : {&e.impulse_W, &e.torque_W, &e.normal_W})
+    for (const Vec3* v : {&e.impulse_W, &e.torque_W, &e.normal_W, &e.point_W})
       values.insert(values.end(), v->begin(), v->end());
   }
   return nb::make_tuple(keys, values, to_numpy(w.joints));
@@ -209,22 +209,25 @@ WarmStart warm_from(const nb::tuple& state) {
   const auto keys = nb::cast<std::vector<std::int64_t>>(state[0]);
   const auto values = nb::cast<std::vector<double>>(state[1]);
   const std::size_t n = keys.size() / 8;
-  if (keys.size() != 8 * n || values.size() != 9 * n)
+  if (keys.size() != 8 * n || values.size() != 12 * n)
     throw Error("warm start", "the pickled data do not fit together");
   WarmStart w;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t* k = keys.data() + 8 * i;
-    const double* x = values.data() + 9 * i;
-    w.contacts.push_back({{static_cast<BodyUid>(k[0]),
-                           static_cast<BodyUid>(k[1]),
-                           static_cast<std::uint16_t>(k[2]),
-                           static_cast<std::uint16_t>(k[3]),
-                           static_cast<std::uint32_t>(k[4]),
-                           {static_cast<std::int8_t>(k[5]), static_cast<std::int8_t>(k[6]),
-                            static_cast<std::int8_t>(k[7])}},
-                          Vec3(x[0], x[1], x[2]),
-                          Vec3(x[3], x[4], x[5]),
-                          Vec3(x[6], x[7], x[8])});
+    const double* x = values.data() + 12 * i;
+    WarmStart::Entry e;
+    e.key = {static_cast<BodyUid>(k[0]),
+             static_cast<BodyUid>(k[1]),
+             static_cast<std::uint16_t>(k[2]),
+             static_cast<std::uint16_t>(k[3]),
+             static_cast<std::uint32_t>(k[4]),
+             {static_cast<std::int8_t>(k[5]), static_cast<std::int8_t>(k[6]),
+              static_cast<std::int8_t>(k[7])}};
+    e.impulse_W = Vec3::Map(x);
+    e.torque_W = Vec3::Map(x + 3);
+    e.normal_W = Vec3::Map(x + 6);
+    e.point_W = Vec3::Map(x + 9);
+    w.contacts.push_back(e);
   }
   w.joints = to_vector(state[2], "joints");
   return w;
@@ -238,6 +241,28 @@ const Body& body_named(const Model& model, std::string_view name) {
   const BodyId id = or_unknown([&] { return model.find_body(name); });
   if (id == kWorld) throw Error("body 'world'", "never moves and has no numbers");
   return model.body(id);
+}
+
+/// What a picture of the shapes needs: (body, kind, dim, numbers, place, triangles of a hull).
+nb::list shapes_of(const Model& model, const Parameters& p) {
+  nb::list out;
+  for (const ShapeInstance& s : model.shapes()) {
+    const double* values = p.values.data();
+    const Pose X = frame_pose(s.planar(), values + s.offset_begin);
+    std::vector<Index> triangles;
+    const HullTopology& h = s.shape.topology();
+    for (Index f = 0; s.shape.kind() == ShapeKind::Hull && f < h.face_count(); ++f) {
+      const Index begin = h.face_start[f], end = h.face_start[f + 1];
+      for (Index k = begin + 1; k + 1 < end; ++k)
+        for (const Index i : {begin, k, k + 1}) triangles.push_back(h.face_vertex[i]);
+    }
+    const auto count = static_cast<std::size_t>(s.shape.parameter_count());
+    out.append(nb::make_tuple(
+        index_of(s.body), s.shape.kind(), s.shape.dim(),
+        to_numpy(std::span<const double>(values + s.parameter_begin, count)), to_numpy(VecX(X.x)),
+        to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))), triangles));
+  }
+  return out;
 }
 
 void bind_model_class(nb::module_& m) {
@@ -348,6 +373,15 @@ void bind_model(nb::module_& m) {
         validate(model, p);
       },
       nb::arg("model"), nb::arg("parameters"), "Throws Error when a value breaks the rules.");
+  m.def(
+      "shapes_of",
+      [](const Model& model, const Parameters& p) {
+        if (p.values.size() != model.parameter_table().size())
+          throw Error("parameters", "belong to another model");
+        return shapes_of(model, p);
+      },
+      nb::arg("model"), nb::arg("parameters"),
+      nb::sig("def shapes_of(model: Model, parameters: Parameters) -> list[typing.Any]"));
   m.def(
       "boxplus",
       [](const Model& model, nb::object q, nb::object delta) {

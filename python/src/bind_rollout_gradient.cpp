@@ -218,6 +218,45 @@ class TapeBatch {
     return d;
   }
 
+  /// One change for all worlds, tangent coordinates; frames of dq and dv, (B, steps + 1, v_size).
+  nb::tuple push_forward(nb::handle dq, nb::handle dv, nb::handle du, nb::handle dp,
+                         const StepGradientSettings& settings, int threads) const {
+    const auto get = [](nb::handle x, const char* name, Index size) {
+      return x.is_none() ? VecX() : to_vector(x, name, size);
+    };
+    const StepTangent change{get(dq, "q", model_.v_size()), get(dv, "v", model_.v_size()), VecX(),
+                             get(dp, "parameters", static_cast<Index>(parameter_count_))};
+    MatX controls;
+    if (!du.is_none()) controls = to_matrix(du, "u", steps_, model_.control_count()).transpose();
+    const std::size_t B = tapes_.size(), frames = static_cast<std::size_t>(steps_) + 1,
+                      nv = static_cast<std::size_t>(model_.v_size()), size = frames * nv;
+    std::vector<double> q(B * size), v(B * size);
+    std::vector<std::string> errors = errors_;
+    Interrupts interrupts;
+    {
+      const nb::gil_scoped_release release;
+      const ThreadGuard guard(threads);
+      parallel_for(B, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t w = begin; w < end && !interrupts.stop(); ++w) {
+          try {
+            if (!errors[w].empty()) throw Error("world", errors[w]);
+            const RolloutTangent d = rollout_tangent(tapes_[w], change, controls, settings);
+            std::copy_n(d.q.data(), size, q.data() + w * size);
+            std::copy_n(d.v.data(), size, v.data() + w * size);
+          } catch (const std::exception& e) {
+            const nb::gil_scoped_acquire gil;
+            errors[w] = e.what();
+            std::fill_n(q.data() + w * size, size, std::numeric_limits<double>::quiet_NaN());
+            std::fill_n(v.data() + w * size, size, std::numeric_limits<double>::quiet_NaN());
+          }
+        }
+      });
+    }
+    interrupts.rethrow();
+    return nb::make_tuple(to_numpy(std::move(q), {B, frames, nv}),
+                          to_numpy(std::move(v), {B, frames, nv}), errors);
+  }
+
  private:
   void record(const BatchInput& in, const StepSettings& settings, bool store_records,
               std::size_t w) {
@@ -370,7 +409,12 @@ void bind_rollout_gradient(nb::module_& m) {
       .def("pull_back", &TapeBatch::pull_back, nb::arg("by_q"), nb::arg("by_v"),
            nb::arg("settings"), nb::arg("threads"),
            nb::sig("def pull_back(self, by_q: object, by_v: object, settings: "
-                   "StepGradientSettings, threads: int) -> dict[str, typing.Any]"));
+                   "StepGradientSettings, threads: int) -> dict[str, typing.Any]"))
+      .def("push_forward", &TapeBatch::push_forward, nb::arg("q").none(), nb::arg("v").none(),
+           nb::arg("u").none(), nb::arg("parameters").none(), nb::arg("settings"),
+           nb::arg("threads"),
+           nb::sig("def push_forward(self, q: object, v: object, u: object, parameters: object, "
+                   "settings: StepGradientSettings, threads: int) -> tuple[typing.Any, ...]"));
 }
 
 }  // namespace orthant::python

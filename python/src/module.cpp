@@ -38,6 +38,8 @@ void bind_errors(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // An autograd graph that lives until the interpreter ends is no leak of ours; nothing is printed.
+  nb::set_leak_warnings(false);
   m.doc() = "The C++ library, as it is; the package orthant is the door.";
   m.attr("__version__") = version();
   bind_errors(m);

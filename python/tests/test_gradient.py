@@ -93,6 +93,19 @@ def test_frames_in_between(block, rng):
     np.testing.assert_allclose(g.v, near, rtol=1e-5, atol=1e-6)
 
 
+def test_forward_and_reverse_agree(block):
+    tape = ot.record_rollout(block, block.default_parameters(), S, block.rest_state(), 6)
+    dq, dv = tape.push_forward(parameters={"material/wood.friction": 1.0})
+    assert dq.shape == (7, 3)
+    np.testing.assert_allclose(dv[:, 0], -9.81 * S.h * np.arange(7), atol=1e-9)
+    by_q = np.zeros(6)
+    by_q[3] = 1
+    np.testing.assert_allclose(tape.pull_back(by_q)["material/wood.friction"], dq[-1, 0], rtol=1e-9)
+    dq, _ = tape.push_forward(v=[1, 0, 0], u=np.ones((6, 1)))
+    g = tape.pull_back(by_q)
+    np.testing.assert_allclose(dq[-1, 0], g.v[0] + g.u.sum(), rtol=1e-9)
+
+
 def test_step_gradient(block):
     record, x = ot.StepRecord(), block.rest_state()
     p = block.default_parameters()

@@ -22,7 +22,7 @@ def test_mypy(tmp_path):
     if not (package / "_core.pyi").exists():
         pytest.fail("the stub _core.pyi was not built")
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"),
-               "--cache-dir", str(tmp_path), "--scripts-are-modules"]
+               "--cache-dir", str(package.parent / "mypy_cache"), "--scripts-are-modules"]
     done = subprocess.run([*command, *map(str, [package, *EXAMPLES])], text=True,
                           capture_output=True, cwd=tmp_path,
                           env={**os.environ, "MYPYPATH": str(package.parent)})
