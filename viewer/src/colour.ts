@@ -24,8 +24,8 @@ export interface SceneColours {
 
 export const kScene: Record<Theme, SceneColours> = {
   light: {
-    fixed: '#c3c9d1', ground: '#eef1f5', grid: '#8c99ad', gridStrength: 0.34, flatGround: '#d9dee5', accent: '#1463ff',
-    arrow: '#d6336c', joint: '#4a5565', sky: '#ffffff', earth: '#c9cdd4', ambient: 1.75, key: 1.5, fill: 0.35,
+    fixed: '#c3c9d1', ground: '#f9fafc', grid: '#8c99ad', gridStrength: 0.34, flatGround: '#d9dee5', accent: '#1463ff',
+    arrow: '#d6336c', joint: '#667386', sky: '#ffffff', earth: '#c9cdd4', ambient: 1.85, key: 1.5, fill: 0.35,
   },
   dark: {
     fixed: '#6b7482', ground: '#2b323d', grid: '#93a4bd', gridStrength: 0.22, flatGround: '#2a303a', accent: '#6ea8ff',

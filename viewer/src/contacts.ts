@@ -17,7 +17,7 @@ void main() {
   tint = colours[int(set + 0.5)];
   gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
   float onScreen = size * projectionMatrix[1][1] * pixels / gl_Position.w;
-  gl_PointSize = clamp(onScreen, pixels * 0.012, pixels * 0.036);
+  gl_PointSize = clamp(onScreen, pixels * 0.018, pixels * 0.042);
 }`;
 
 const kPointFragment = `

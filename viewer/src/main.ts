@@ -26,7 +26,17 @@ picker.type = 'file';
 picker.accept = '.json,.html,application/json,text/html';
 picker.addEventListener('change', () => { void open(picker.files?.[0]); });
 
-const ui = new Ui(() => picker.click());
+/** Without WebGL 2 there is nothing to show but the reason. */
+function start(): Ui {
+  try {
+    return new Ui(() => picker.click());
+  } catch (e) {
+    document.body.innerHTML = '<p style="margin:3em;font:16px system-ui">This page draws with WebGL 2, which this browser does not offer.</p>';
+    throw e;
+  }
+}
+
+const ui = start();
 ui.setTheme(storedTheme() ?? (system.matches ? 'dark' : 'light'), false);
 system.addEventListener('change', () => { if (!storedTheme()) ui.setTheme(system.matches ? 'dark' : 'light', false); });
 

@@ -10,6 +10,7 @@ export interface Extent {
   low: [number, number, number];
   high: [number, number, number];
   bodyRadius: number[]; // reach of each body from its origin
+  cloud: number[]; // x y z r of some bodies in some frames: what the camera must hold
 }
 
 /** Frames looked at where all would be too many. */
@@ -93,16 +94,29 @@ export function extentOf(run: Run): Extent {
   const box = emptyBox();
   const one = emptyBox();
   const at = (k: number, i: number) => bodyBox(one, local[i], bodyRadius[i], run.poses, 7 * (k * run.count + i));
+  const cloud: number[] = [];
+  const hold = (k: number, i: number) => {
+    const o = 7 * (k * run.count + i);
+    cloud.push(run.poses[o], run.poses[o + 1], run.poses[o + 2], bodyRadius[i]);
+  };
   for (const i of moving)
     if (alive(0, i)) {
       at(0, i);
       join(box, one);
+      hold(0, i);
     }
-  for (const m of run.meshes) for (let i = 0; i < 3 * m.nodes; i += 3) include(box, m.positions[i], m.positions[i + 1], m.positions[i + 2]);
+  for (const m of run.meshes) for (let i = 0; i < 3 * m.nodes; i += 3) {
+    include(box, m.positions[i], m.positions[i + 1], m.positions[i + 2]);
+    cloud.push(m.positions[i], m.positions[i + 1], m.positions[i + 2], 0);
+  }
   const start = box.slice();
   const takeIfNear = (k: number, i: number, share: number) => {
     at(k, i);
-    if (!(sizeOf(start) >= 0) || nearBy(one, start, share)) join(box, one);
+    if (sizeOf(start) >= 0 && !nearBy(one, start, share)) return;
+    join(box, one);
+    // A long thin body reaches far in one direction only: its box's corners, not its reach.
+    if (run.bodies[i].fixed) for (let c = 0; c < 8; ++c) cloud.push(one[c & 1 ? 3 : 0], one[c & 2 ? 4 : 1], one[c & 4 ? 5 : 2], 0);
+    else hold(k, i);
   };
   for (const i of all) if (run.bodies[i].fixed) takeIfNear(0, i, 0.6);
   for (const k of sampled(run, 16)) for (const i of moving) if (alive(k, i)) takeIfNear(k, i, 1);
@@ -111,7 +125,7 @@ export function extentOf(run: Run): Extent {
   const high = [...box.slice(3)] as Extent['high'];
   const centre = low.map((l, i) => 0.5 * (l + high[i])) as Extent['centre'];
   const radius = 0.5 * Math.hypot(...low.map((l, i) => high[i] - l)) || 1;
-  return { centre, radius, low, high, bodyRadius };
+  return { centre, radius, low, high, bodyRadius, cloud };
 }
 
 /** Value below which 98 % lie; a single spike must not darken everything else. */

@@ -147,7 +147,7 @@ function beam(frames: number, dt: number, at: Vec3): SoftMesh {
         const slope = (tip * (mode(s + 1e-3) - mode(s - 1e-3))) / 2e-3 / length;
         const o = 3 * (f * nodes + 4 * i + k);
         positions[o] = at[0] + ring[k][0] * half;
-        positions[o + 1] = at[1] + s * length - ring[k][1] * half * slope;
+        positions[o + 1] = at[1] - s * length + ring[k][1] * half * slope;
         positions[o + 2] = at[2] + tip * mode(s) + ring[k][1] * half;
         scalar[o / 3] = Math.abs(2e9 * half * tip * bend(s) * (beta / length) ** 2);
       }
@@ -318,7 +318,7 @@ export function gallery(): Run {
   }
   return rec.run({
     joints: [{ name: 'hinge', type: 'revolute', a: id('pendulum'), b: id('post'), anchor: [-0.62, 0, 0], axis: [0, 1, 0] }],
-    meshes: [beam(frames, dt, [2.1, 0.6, 1.15])],
+    meshes: [beam(frames, dt, [2.1, 0.42, 1.2])],
     signals: [
       { name: 'energy [J]', values: Float64Array.from(energy) },
       { name: 'slip of the ball [m/s]', values: Float64Array.from(slip) },

@@ -20,7 +20,7 @@ export class Stage {
   private readonly key = new DirectionalLight('#fffaf2', 2);
   private readonly fill = new DirectionalLight('#eaf1ff', 0.4); // from the other side, no shadow
   private readonly sky = new HemisphereLight('#ffffff', '#888888', 1.2);
-  private extent: Extent = { centre: [0, 0, 0], radius: 1, low: [-1, -1, -1], high: [1, 1, 1], bodyRadius: [] };
+  private extent: Extent = { centre: [0, 0, 0], radius: 1, low: [-1, -1, -1], high: [1, 1, 1], bodyRadius: [], cloud: [] };
   private width = 1;
   private height = 1;
 
@@ -115,7 +115,7 @@ export class Stage {
     this.camera.updateProjectionMatrix();
   }
 
-  /** Corners of the box just inside the picture, a margin around. */
+  /** All bodies just inside the picture, a margin around. */
   fit(view: Vector3 = kView): void {
     const { low, high, radius } = this.extent;
     const centre = new Vector3(...this.extent.centre);
@@ -129,24 +129,41 @@ export class Stage {
       this.camera.zoom = 1;
       this.camera.position.set(centre.x, centre.y, 20 * radius);
     } else {
-      const tan = Math.tan((this.camera.fov * Math.PI) / 360);
       const right = new Vector3().crossVectors(this.camera.up, view);
       if (right.lengthSq() < 1e-6) right.set(1, 0, 0);
       right.normalize();
       const up = new Vector3().crossVectors(view, right);
-      let far = 0;
-      const p = new Vector3();
-      for (let i = 0; i < 8; ++i) {
-        p.set((i & 1 ? high : low)[0], (i & 2 ? high : low)[1], (i & 4 ? high : low)[2]).sub(centre);
-        const need = Math.max(Math.abs(p.dot(right)) / (tan * aspect), Math.abs(p.dot(up)) / tan);
-        far = Math.max(far, 1.08 * need + p.dot(view));
-      }
+      const tan = Math.tan((this.camera.fov * Math.PI) / 360);
+      let far = 3 * radius;
+      for (let round = 0; round < 8; ++round) far = this.frame(centre, view, right, up, tan * aspect, tan, far);
       this.camera.position.copy(centre).addScaledVector(view, far);
     }
     this.controls?.target.copy(centre);
     this.camera.updateProjectionMatrix();
     this.controls?.update();
     this.changed();
+  }
+
+  /** Moves `centre` so that what is seen from `far` away is in the middle; gives the distance that just holds it. */
+  private frame(centre: Vector3, view: Vector3, right: Vector3, up: Vector3, tanX: number, tanY: number, far: number): number {
+    const { cloud } = this.extent;
+    const span = [Infinity, -Infinity, Infinity, -Infinity]; // slopes to left, right, bottom, top
+    const p = new Vector3();
+    for (let i = 0; i < cloud.length; i += 4) {
+      p.set(cloud[i], cloud[i + 1], cloud[i + 2]).sub(centre);
+      const r = cloud[i + 3];
+      const deep = Math.max(far - p.dot(view), 0.05 * far);
+      const [x, y] = [p.dot(right), p.dot(up)];
+      if (!Number.isFinite(x + y + deep)) continue;
+      span[0] = Math.min(span[0], (x - r) / deep);
+      span[1] = Math.max(span[1], (x + r) / deep);
+      span[2] = Math.min(span[2], (y - r) / deep);
+      span[3] = Math.max(span[3], (y + r) / deep);
+    }
+    if (!(span[1] >= span[0])) return far;
+    centre.addScaledVector(right, 0.5 * far * (span[0] + span[1])).addScaledVector(up, 0.5 * far * (span[2] + span[3]));
+    const fill = Math.max((span[1] - span[0]) / (2 * tanX), (span[3] - span[2]) / (2 * tanY));
+    return far * Math.max(0.2, 1.2 * fill); // a fifth of the picture stays free for panels
   }
 
   /** Moves eye and target together. */

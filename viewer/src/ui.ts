@@ -410,7 +410,7 @@ export class Ui {
     const pose = run.poses.subarray(7 * (k * n + picked), 7 * (k * n + picked) + 7);
     const triple = (v: ArrayLike<number>, o = 0) => [0, 1, 2].slice(0, run.planar ? 2 : 3).map((i) => v[o + i].toFixed(3)).join('  ');
     const rows: [string, string][] = [['position [m]', triple(pose)]];
-    if (run.planar) rows.push(['angle [°]', figure((360 / Math.PI) * Math.atan2(pose[6], pose[3]))]);
+    if (run.planar) rows.push(['angle [°]', ((180 / Math.PI) * Math.atan2(2 * pose[3] * pose[6], 1 - 2 * pose[6] ** 2)).toFixed(1)]);
     if (run.velocities) {
       const o = 6 * (k * n + picked);
       rows.push(['velocity [m/s]', triple(run.velocities, o)]);

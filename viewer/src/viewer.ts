@@ -75,7 +75,7 @@ class Scenery {
     this.ground = new Ground(run, this.extent);
     const { radius, bodyRadius } = this.extent;
     const sizes = bodyRadius.filter((r) => r > 0).sort((a, b) => a - b);
-    const size = Math.min(0.014 * radius, 0.11 * (sizes[sizes.length >> 1] ?? radius));
+    const size = Math.min(0.02 * radius, 0.15 * (sizes[sizes.length >> 1] ?? radius));
     this.contacts = new ContactField(run, this.ranges.contactsAFrame, this.ranges.contactForce, 0.22 * radius, size);
     this.joints = new JointField(run, this.extent);
     this.trail = new Trail(run);

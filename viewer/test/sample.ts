@@ -321,11 +321,11 @@ export function planar(count = 260, frames = 240): Run {
   });
 }
 
-/** Many bodies of six kinds poured into a box of five half-spaces. */
+/** Many bodies of six kinds: a block of them collapses into a box of five half-spaces. */
 export function pile(count = 10000, frames = 24, stride = 9): Run {
   const random = new SplitMix(11);
   const r = 0.1;
-  const side = 0.5 * Math.cbrt(count / 10000) * 4.6;
+  const side = 3.1 * Math.cbrt(count / 10000);
   const bodies: Body[] = [];
   const walls: Wall[] = [];
   const quarter = Math.PI / 2;
@@ -342,7 +342,7 @@ export function pile(count = 10000, frames = 24, stride = 9): Run {
   const first = bodies.length;
   const hulls = [0.98, 1.02, 1.06].map((k) => icosahedron(k * r));
   const start: Vec3[] = [];
-  const row = Math.floor((2 * side - 2 * r) / (2.2 * r));
+  const [row, column] = [Math.floor((0.9 * side) / (2.2 * r)), Math.floor((2 * side - 2 * r) / (2.2 * r))];
   const tilt: [Vec3, number][] = [];
   for (let i = 0; i < count; ++i) {
     const pick = random.next();
@@ -354,17 +354,17 @@ export function pile(count = 10000, frames = 24, stride = 9): Run {
       : pick < 0.9 ? { ...kStill, type: 'torus', major: 0.072, minor: 0.034 }
       : { ...kStill, type: 'hull', ...hulls[i % 3] };
     bodies.push(body(`${shape.type} ${i + 1}`, [shape]));
-    const level = Math.floor(i / (row * row));
+    const level = Math.floor(i / (row * column));
     const jitter = () => 0.3 * r * (random.next() - 0.5);
     start.push([
-      -side + 1.2 * r + 2.2 * r * (i % row) + jitter(), -side + 1.2 * r + 2.2 * r * (Math.floor(i / row) % row) + jitter(),
+      -side + 1.2 * r + 2.2 * r * (i % row) + jitter(), -side + 1.2 * r + 2.2 * r * (Math.floor(i / row) % column) + jitter(),
       1.2 * r + 2.2 * r * level + jitter() + 0.05,
     ]);
     const a: Vec3 = [random.next() - 0.5, random.next() - 0.5, random.next() - 0.5];
     const n = Math.hypot(...a) || 1;
     tilt.push([[a[0] / n, a[1] / n, a[2] / n], 6.28 * random.next()]);
   }
-  const heap = new Heap(new Float64Array(count).fill(r), start, walls, false, [1.6, 0.8, -kGravity]);
+  const heap = new Heap(new Float64Array(count).fill(r), start, walls, false, [0, 0, -kGravity]);
   const rec = new Recorder(count >= 10000 ? 'pile of ten thousand' : 'pile', false, bodies);
   const dt = 1 / 150;
   for (let k = 0; k < frames; ++k) {
