@@ -61,10 +61,27 @@ constexpr std::array kFriction = {
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 
+/// Rigid bodies: sweeps and Newton steps are cheap and bring most piles home; the interior point is
+/// for those that are jammed, and sweeps settle the contacts it leaves between two sets.
+constexpr std::array kRigidFriction = {
+    ChainLink{Method::GaussSeidel, Effort::Quick, yes},
+    ChainLink{Method::Lemke, Effort::Full, tiny_tableau},
+    ChainLink{Method::ProjectedGradient, Effort::Full, huge},
+    ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
+    ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::GaussSeidel, Effort::Second, yes},
+    ChainLink{Method::Polish, Effort::Full, yes},
+    ChainLink{Method::NonsmoothNewton, Effort::Second, yes},
+    ChainLink{Method::NonsmoothNewton, Effort::Full, yes},
+    ChainLink{Method::Lemke, Effort::Full, big_tableau},
+    ChainLink{Method::GaussSeidel, Effort::Full, yes},
+};
+
 }  // namespace
 
 std::span<const ChainLink> automatic_chain(const ProblemTraits& traits) {
   if (traits.separable) return kSeparable;
+  if (traits.by_body) return kRigidFriction;
   return kFriction;
 }
 

@@ -126,7 +126,7 @@ MethodResult Run::run() {
     w_.sets.resize(bodies_.blocks().size());
     w_.next_sets.resize(bodies_.blocks().size());
     guess(w_.sets);
-    for (int lost = 0; !stop() && lost < 2;) {
+    for (int lost = 0; !stop() && lost < settings_.max_lost;) {
       const bool usable = newton();
       const double value = judge();
       if (!usable || stop()) break;

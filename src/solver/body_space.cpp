@@ -400,7 +400,10 @@ void BodySpace::prepare_matrix() {
   prepared_ = true;
 }
 
-double BodySpace::factor_work() const { return lu_.flops(); }
+double BodySpace::factor_work() {
+  if (!prepared_) prepare_matrix();
+  return lu_.flops();
+}
 
 void BodySpace::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
   if (!prepared_) prepare_matrix();

@@ -37,6 +37,7 @@ class BodySpace {
   const std::vector<ScaledBlock>& blocks() const { return blocks_; }
   /// Multiply-adds of one product with J and Jᵀ.
   double product_work() const { return 2.0 * static_cast<double>(J_.size()); }
+  double sweep_work() const { return product_work() + 40.0 * static_cast<double>(blocks_.size()); }
 
   // --- answers in and out ---
   void scale_impulses(const Solution& from, VecX& x) const;
@@ -60,7 +61,7 @@ class BodySpace {
   bool factorize();
   /// dv, dx of the linear equations with right-hand sides −r (null: zero) and −R.
   void solve(const VecX* r, const VecX& R, VecX& dv, VecX& dx);
-  double factor_work() const;
+  double factor_work();  ///< multiply-adds of factorize()
 
  private:
   struct Entry {

@@ -187,9 +187,7 @@ struct BodySweeps {
   Solution& answer;
 
   bool at_zero() const { return answer.lambda.isZero(0.0) && answer.gamma.isZero(0.0); }
-  double work_per_sweep() const {
-    return bodies.product_work() + 40.0 * static_cast<double>(bodies.blocks().size());
-  }
+  double work_per_sweep() const { return bodies.sweep_work(); }
   void run() { (void)bodies.sweep(0, nullptr, work.x, work.v); }
   double judge() {
     bodies.free_motion(work.x, work.v);  // without the rounding of many small changes
@@ -246,7 +244,7 @@ MethodResult relax_until_solved(Sweeps& sweeps, const GaussSeidelSettings& setti
     }
     if (result.residual < 0.9 * improved.residual) improved = {result.iterations, result.residual};
     if (result.iterations - improved.sweep > settings.patience) result.outcome = Outcome::Stalled;
-    if (settings.hopeful_sweeps > 0 && result.iterations >= 8) {
+    if (settings.hopeful_sweeps > 0 && result.iterations >= settings.first_sweeps) {
       // The rate over the last half of the sweeps: the first few are always quick.
       const double rate = std::log(older.residual / residual) / (result.iterations - older.sweep);
       const double needed = std::log(residual / limits.tolerance) / rate;

@@ -2,6 +2,7 @@
 // solver/methods.cpp: problem => traits; method => how to run it and where it applies.
 #include "solver/methods.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "orthant/solver/enumeration.hpp"
@@ -31,12 +32,14 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
 
 namespace {
 
+constexpr Index kManyBlocks = 300;
+
 const char* always(const ProblemTraits&) { return nullptr; }
 
 GaussSeidelSettings sweep_settings(const CanonicalProblem& p, Effort effort) {
   GaussSeidelSettings settings;
   // A sweep over a handful of blocks costs less than one small factorisation.
-  if (effort == Effort::Quick) settings.hopeful_sweeps = p.block_count() <= 10 ? 300 : 100;
+  if (effort != Effort::Full) settings.hopeful_sweeps = p.block_count() <= 10 ? 300 : 100;
   return settings;
 }
 
@@ -45,10 +48,18 @@ MethodResult run_gauss_seidel(const CanonicalProblem& p, const ProblemScale& sca
   return solve_gauss_seidel(p, scale, sweep_settings(p, effort), limits, work.gauss_seidel, x);
 }
 
+/// In a large pile a factorisation costs as much as a hundred sweeps, in a stack as much as two:
+/// the patience with sweeps is counted in factorisations.
 MethodResult sweep_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                            const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
-  return internal::sweep_bodies(p, scale, sweep_settings(p, effort), limits, work.bodies,
-                                work.body_sweeps, x);
+  GaussSeidelSettings settings = sweep_settings(p, effort);
+  if (effort != Effort::Full && p.block_count() > 10) {
+    const double sweeps = work.bodies.factor_work() / work.bodies.sweep_work();
+    const double more = effort == Effort::Second ? 4 : 1;
+    settings.first_sweeps = static_cast<int>(more * std::clamp(2 * sweeps, 8.0, 100.0));
+    settings.hopeful_sweeps = static_cast<int>(more * std::clamp(20 * sweeps, 100.0, 1000.0));
+  }
+  return internal::sweep_bodies(p, scale, settings, limits, work.bodies, work.body_sweeps, x);
 }
 
 const char* unless_coupled(const ProblemTraits& traits) {
@@ -73,7 +84,7 @@ MethodResult run_first_order(const CanonicalProblem& p, const ProblemScale& scal
 
 NonsmoothNewtonSettings newton_settings(Effort effort) {
   NonsmoothNewtonSettings settings;
-  if (effort == Effort::Quick) {
+  if (effort != Effort::Full) {
     settings.max_iterations = 200;
     settings.restarts = false;
   }
@@ -89,8 +100,10 @@ MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale&
 
 MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
-  return internal::newton_bodies(p, scale, newton_settings(effort), limits, work.bodies,
-                                 work.nonsmooth_newton, x);
+  NonsmoothNewtonSettings settings = newton_settings(effort);
+  // Large islands that take longer are jammed: there the interior point needs fewer.
+  if (effort == Effort::Quick && p.block_count() > kManyBlocks) settings.max_iterations = 40;
+  return internal::newton_bodies(p, scale, settings, limits, work.bodies, work.nonsmooth_newton, x);
 }
 
 MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,
@@ -101,7 +114,10 @@ MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Ef
 MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
   PolishSettings settings;
-  if (effort == Effort::Quick) settings.max_iterations = 6;
+  if (effort == Effort::Quick) {
+    settings.max_iterations = 6;
+    settings.max_lost = 2;
+  }
   MethodResult result =
       internal::polish_bodies(p, scale, settings, limits, work.bodies, work.body_polish, x);
   if (effort == Effort::Quick || result.outcome == Outcome::Converged) return result;

@@ -23,11 +23,13 @@ struct ProblemTraits {
   bool exact = false;        ///< some law has De Saxcé's shift
   bool rolling = false;
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
+  bool by_body = false;            ///< rigid: sweeps and Newton steps run in body space
 };
 ProblemTraits traits_of(const CanonicalProblem& problem);
 
-/// Quick: a first try that must give up early. Full: as well as the method can.
-enum class Effort : std::uint8_t { Quick, Full };
+/// Quick: a first try that must give up early. Second: a few times that. Full: as well as the
+/// method can.
+enum class Effort : std::uint8_t { Quick, Second, Full };
 
 struct MethodEntry {
   Method method;

@@ -312,7 +312,8 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     if (run.outcome == Outcome::Converged) return;
   }
   run.by_body = internal::BodySpace::fits(run.p);
-  const ProblemTraits traits = traits_of(run.p);
+  ProblemTraits traits = traits_of(run.p);
+  traits.by_body = run.by_body;
   if (wanted == Method::Automatic && run.warm) {
     run.residual = judge_island(run);
     if (run.residual <= run.limits.tolerance) {

@@ -19,6 +19,7 @@ struct GaussSeidelSettings {
   int patience = 4000;      ///< sweeps without a tenth of progress before it is called stalled
   /// > 0: stop as Stalled as soon as the rate so far predicts more sweeps than this in all.
   int hopeful_sweeps = 0;
+  int first_sweeps = 8;  ///< before the rate is looked at
 };
 
 struct GaussSeidelWorkspace {
