@@ -32,15 +32,17 @@ void main() {
   #include <colorspace_fragment>
 }`;
 
-// position is in arrow widths, span in arrow lengths, both along x of the arrow.
+// position is in arrow widths, span in arrow lengths, both along x of the arrow. Beyond `longest` only
+// the logarithm grows: an impact is a hundred weights and would leave the picture.
 const kArrowVertex = `
 attribute float span;
 attribute vec3 point, force;
-uniform float scale, width;
+uniform float scale, width, longest;
 varying float light;
 void main() {
   float f = length(force);
-  float l = f * scale;
+  float x0 = f * scale / longest;
+  float l = longest * (x0 > 1.0 ? 1.0 + log(x0) : x0);
   float w = min(width, 0.2 * l);
   vec3 x = f > 0.0 ? force / f : vec3(1.0, 0.0, 0.0);
   vec3 y = normalize(cross(x, abs(x.z) < 0.9 ? vec3(0.0, 0.0, 1.0) : vec3(0.0, 1.0, 0.0)));
@@ -99,6 +101,7 @@ export class ContactField {
   private readonly points: Points<BufferGeometry, ShaderMaterial>;
   private readonly arrows: Mesh<InstancedBufferGeometry, ShaderMaterial>;
   private readonly baseScale: number;
+  private readonly baseLength: number;
   private frame = -1;
 
   /** `most` contacts in any frame; `newton` is the force drawn `length` long. */
@@ -122,13 +125,14 @@ export class ContactField {
     this.arrows = new Mesh(h, new ShaderMaterial({
       vertexShader: kArrowVertex, fragmentShader: kArrowFragment, transparent: true, depthTest: false,
       uniforms: {
-        scale: { value: newton > 0 ? length / newton : 0 }, width: { value: 0.02 * length }, tint: { value: new Color() },
+        scale: { value: newton > 0 ? length / newton : 0 }, width: { value: 0.02 * length }, longest: { value: length }, tint: { value: new Color() },
       },
     }));
     for (const o of [this.points, this.arrows]) o.frustumCulled = false;
     this.arrows.renderOrder = 10;
     this.points.renderOrder = 11;
     this.object.add(this.arrows, this.points);
+    this.baseLength = length;
     this.baseScale = this.arrows.material.uniforms.scale.value as number;
   }
 
@@ -140,6 +144,7 @@ export class ContactField {
 
   setArrowScale(factor: number): void {
     this.arrows.material.uniforms.scale.value = this.baseScale * factor;
+    this.arrows.material.uniforms.longest.value = this.baseLength * factor;
   }
 
   setColours(arrow: string, rim: string): void {
@@ -149,6 +154,10 @@ export class ContactField {
 
   setPixels(height: number): void {
     this.points.material.uniforms.pixels.value = height;
+  }
+
+  private still(body: number): boolean {
+    return body < 0 || this.run.bodies[body].fixed;
   }
 
   place(frame: number): void {
@@ -174,6 +183,11 @@ export class ContactField {
       copy(this.arrows.geometry, 'point', c.point, 3);
       copy(this.arrows.geometry, 'force', c.force, 3);
       this.arrows.geometry.instanceCount = n;
+      // Recorded on body a; where that is the floor, one wants to see what carries b.
+      const force = this.arrows.geometry.getAttribute('force').array as Float32Array;
+      for (let i = 0; i < n; ++i)
+        if (this.still(c.a[from + i]) && !this.still(c.b[from + i]))
+          for (let d = 3 * i; d < 3 * i + 3; ++d) force[d] = -force[d];
     }
   }
 }

@@ -95,9 +95,12 @@ export function extentOf(run: Run): Extent {
   const one = emptyBox();
   const at = (k: number, i: number) => bodyBox(one, local[i], bodyRadius[i], run.poses, 7 * (k * run.count + i));
   const cloud: number[] = [];
+  // The ball around the origin or around the box, whichever is smaller: an origin may lie far off its body.
   const hold = (k: number, i: number) => {
     const o = 7 * (k * run.count + i);
-    cloud.push(run.poses[o], run.poses[o + 1], run.poses[o + 2], bodyRadius[i]);
+    const half = 0.5 * Math.hypot(one[3] - one[0], one[4] - one[1], one[5] - one[2]);
+    if (half < bodyRadius[i]) cloud.push(0.5 * (one[0] + one[3]), 0.5 * (one[1] + one[4]), 0.5 * (one[2] + one[5]), half);
+    else cloud.push(run.poses[o], run.poses[o + 1], run.poses[o + 2], bodyRadius[i]);
   };
   for (const i of moving)
     if (alive(0, i)) {
@@ -120,6 +123,18 @@ export function extentOf(run: Run): Extent {
   };
   for (const i of all) if (run.bodies[i].fixed) takeIfNear(0, i, 0.6);
   for (const k of sampled(run, 16)) for (const i of moving) if (alive(k, i)) takeIfNear(k, i, 1);
+  // A pendulum's pivot belongs to the picture, where it is not too far off.
+  for (const j of run.joints) {
+    if (j.a < 0) continue;
+    const [w, x, y, z] = run.poses.subarray(7 * j.a + 3, 7 * j.a + 7);
+    const [a, b, c] = j.anchor;
+    const tx = 2 * (y * c - z * b), ty = 2 * (z * a - x * c), tz = 2 * (x * b - y * a);
+    const p = run.poses.subarray(7 * j.a, 7 * j.a + 3);
+    const at = [p[0] + a + w * tx + y * tz - z * ty, p[1] + b + w * ty + z * tx - x * tz, p[2] + c + w * tz + x * ty - y * tx];
+    if (!nearBy(Float64Array.of(...at, ...at), start, 1)) continue;
+    include(box, at[0], at[1], at[2]);
+    cloud.push(at[0], at[1], at[2], 0);
+  }
   if (!(sizeOf(box) >= 0)) box.set([-1, -1, -1, 1, 1, 1]);
   const low = [...box.slice(0, 3)] as Extent['low'];
   const high = [...box.slice(3)] as Extent['high'];

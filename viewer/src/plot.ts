@@ -5,6 +5,7 @@ import type { Signal } from './format';
 
 const kLaneHeight = 46;
 const kMostLanes = 3;
+const kNoise = 1e-7; // of the value: less is drawn as a straight line, not blown up to the full height
 const kColours = ['#4f8de0', '#e0894f', '#3fae8f', '#b57fc9', '#c9a53f', '#d96a84', '#5aaec4', '#8f9c55'];
 
 interface Lane {
@@ -129,7 +130,9 @@ export class PlotStrip {
       const label = document.createElement('div');
       label.style.height = `${laneHeight}px`;
       const top = document.createElement('span');
-      top.textContent = figure(lane.high);
+      // Where both ends read the same, the upper one tells by how much it is more.
+      const same = lane.high > lane.low && figure(lane.high) === figure(lane.low);
+      top.textContent = same ? `+${figure(lane.high - lane.low)}` : figure(lane.high);
       const bottom = document.createElement('span');
       bottom.textContent = `${figure(lane.low)}${lane.log ? ' log' : ''}`;
       label.append(top, bottom);
@@ -141,7 +144,7 @@ export class PlotStrip {
     const c = this.context;
     const map = lane.log ? Math.log10 : (v: number) => v;
     const low = map(lane.low);
-    const span = map(lane.high) - low || 1;
+    const span = Math.max(map(lane.high) - low, kNoise * Math.abs(low)) || 1;
     const room = height - 14;
     const y = (v: number) => top + height - 7 - ((map(v) - low) / span) * room;
     const { time } = this;

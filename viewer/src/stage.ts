@@ -10,7 +10,48 @@ import type { SceneColours } from './colour';
 import type { Extent } from './measure';
 
 const kView = new Vector3(0.62, -1, 0.5).normalize(); // from the bodies to the eye
+const kFilled = 0.84; // share of the picture that bodies may take at first
 const kMostPixels = 2; // device pixels a CSS pixel; more costs a lot and shows little
+
+interface Axes {
+  view: Vector3; // from the bodies to the eye
+  right: Vector3;
+  up: Vector3;
+}
+
+function each(cloud: readonly number[], centre: Vector3, take: (p: Vector3, r: number) => void): void {
+  const p = new Vector3();
+  for (let i = 0; i < cloud.length; i += 4) {
+    p.set(cloud[i], cloud[i + 1], cloud[i + 2]).sub(centre);
+    if (Number.isFinite(p.lengthSq())) take(p, cloud[i + 3]);
+  }
+}
+
+/** Slopes to left, right, bottom, top. */
+function widen(span: number[], x: number, y: number, r: number, deep: number): void {
+  span[0] = Math.min(span[0], (x - r) / deep);
+  span[1] = Math.max(span[1], (x + r) / deep);
+  span[2] = Math.min(span[2], (y - r) / deep);
+  span[3] = Math.max(span[3], (y + r) / deep);
+}
+
+/** Smallest distance from which all is seen within the given slopes; 0 for nothing. */
+function distance(cloud: readonly number[], centre: Vector3, { view, right, up }: Axes, tanX: number, tanY: number): number {
+  let far = 0;
+  each(cloud, centre, (p, r) => {
+    far = Math.max(far, p.dot(view) + (Math.abs(p.dot(right)) + r) / tanX, p.dot(view) + (Math.abs(p.dot(up)) + r) / tanY);
+  });
+  return far;
+}
+
+/** Moves `centre` until as much is seen to the left as to the right, above as below. */
+function recentre(cloud: readonly number[], centre: Vector3, { view, right, up }: Axes, far: number): void {
+  const span = [Infinity, -Infinity, Infinity, -Infinity];
+  each(cloud, centre, (p, r) => widen(span, p.dot(right), p.dot(up), r, Math.max(far - p.dot(view), 0.01 * far)));
+  if (!(span[1] >= span[0])) return;
+  // Less than the whole way: what is near moves faster than what is far.
+  centre.addScaledVector(right, 0.3 * far * (span[0] + span[1])).addScaledVector(up, 0.3 * far * (span[2] + span[3]));
+}
 
 export class Stage {
   readonly renderer: WebGLRenderer;
@@ -115,13 +156,17 @@ export class Stage {
     this.camera.updateProjectionMatrix();
   }
 
-  /** All bodies just inside the picture, a margin around. */
-  fit(view: Vector3 = kView): void {
-    const { low, high, radius } = this.extent;
+  /** All balls x y z r of `cloud` just inside the picture, a margin around. */
+  fit(view: Vector3 = kView, cloud: readonly number[] = this.extent.cloud): void {
+    const { radius } = this.extent;
     const centre = new Vector3(...this.extent.centre);
     const aspect = this.width / this.height;
     if (this.camera instanceof OrthographicCamera) {
-      const half = 0.56 * Math.max(high[1] - low[1], (high[0] - low[0]) / aspect, 1e-6 * radius);
+      const span = [Infinity, -Infinity, Infinity, -Infinity];
+      each(cloud, new Vector3(), (p, r) => widen(span, p.x, p.y, r, 1));
+      if (!(span[1] >= span[0])) span.splice(0, 4, -radius, radius, -radius, radius);
+      const half = (0.5 / kFilled) * Math.max(span[3] - span[2], (span[1] - span[0]) / aspect, 1e-6 * radius);
+      centre.set(0.5 * (span[0] + span[1]), 0.5 * (span[2] + span[3]), 0);
       this.camera.top = half;
       this.camera.bottom = -half;
       this.camera.right = half * aspect;
@@ -134,36 +179,19 @@ export class Stage {
       right.normalize();
       const up = new Vector3().crossVectors(view, right);
       const tan = Math.tan((this.camera.fov * Math.PI) / 360);
-      let far = 3 * radius;
-      for (let round = 0; round < 8; ++round) far = this.frame(centre, view, right, up, tan * aspect, tan, far);
+      const axes = { view, right, up };
+      let far = radius;
+      for (let round = 0; round < 12; ++round) {
+        far = distance(cloud, centre, axes, kFilled * tan * aspect, kFilled * tan) || far;
+        recentre(cloud, centre, axes, far);
+      }
+      far = distance(cloud, centre, axes, kFilled * tan * aspect, kFilled * tan) || far;
       this.camera.position.copy(centre).addScaledVector(view, far);
     }
     this.controls?.target.copy(centre);
     this.camera.updateProjectionMatrix();
     this.controls?.update();
     this.changed();
-  }
-
-  /** Moves `centre` so that what is seen from `far` away is in the middle; gives the distance that just holds it. */
-  private frame(centre: Vector3, view: Vector3, right: Vector3, up: Vector3, tanX: number, tanY: number, far: number): number {
-    const { cloud } = this.extent;
-    const span = [Infinity, -Infinity, Infinity, -Infinity]; // slopes to left, right, bottom, top
-    const p = new Vector3();
-    for (let i = 0; i < cloud.length; i += 4) {
-      p.set(cloud[i], cloud[i + 1], cloud[i + 2]).sub(centre);
-      const r = cloud[i + 3];
-      const deep = Math.max(far - p.dot(view), 0.05 * far);
-      const [x, y] = [p.dot(right), p.dot(up)];
-      if (!Number.isFinite(x + y + deep)) continue;
-      span[0] = Math.min(span[0], (x - r) / deep);
-      span[1] = Math.max(span[1], (x + r) / deep);
-      span[2] = Math.min(span[2], (y - r) / deep);
-      span[3] = Math.max(span[3], (y + r) / deep);
-    }
-    if (!(span[1] >= span[0])) return far;
-    centre.addScaledVector(right, 0.5 * far * (span[0] + span[1])).addScaledVector(up, 0.5 * far * (span[2] + span[3]));
-    const fill = Math.max((span[1] - span[0]) / (2 * tanX), (span[3] - span[2]) / (2 * tanY));
-    return far * Math.max(0.2, 1.2 * fill); // a fifth of the picture stays free for panels
   }
 
   /** Moves eye and target together. */

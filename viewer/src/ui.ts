@@ -31,7 +31,7 @@ const kKeys: [string, string][] = [
   ['Space', 'play or pause'], ['← →', 'one frame back, forward'], ['Shift ← →', 'ten frames'], ['↑ ↓', 'faster, slower'],
   ['Home End', 'first, last frame'], ['L', 'repeat at the end'], ['C', 'next colouring'], ['F', 'force arrows'],
   ['P', 'contact points'], ['J', 'joints'], ['R', 'trail of the picked body'], ['S', 'shadows'], ['G', 'plots'],
-  ['V', 'fit all into view'], ['1 2 3', 'look along x, y, z'], ['O', 'camera follows the picked body'],
+  ['V', 'fit the bodies into view'], ['1 2 3', 'look along x, y, z'], ['O', 'camera follows the picked body'],
   ['T', 'dark or light'], ['Esc', 'let go of the body'], ['?', 'this help'],
 ];
 
@@ -134,7 +134,7 @@ export class Ui {
     const page = el('div');
     this.theme = tool('dark', 'Dark theme', 'T', () => this.setTheme(this.viewer.options.theme === 'dark' ? 'light' : 'dark'));
     page.append(
-      tool('fit', 'Fit all into view', 'V', () => this.viewer.stage.fit()), this.theme,
+      tool('fit', 'Fit the bodies into view', 'V', () => this.viewer.fit()), this.theme,
       tool('open', 'Open another run', '', this.openFile), tool('help', 'Keyboard shortcuts', '?', () => this.showHelp()));
     tools.append(colour, shown, page);
 
@@ -176,7 +176,7 @@ export class Ui {
       c: () => this.nextColour(),
       f: flip('forces'), p: flip('points'), j: flip('joints'), r: flip('trail'), s: flip('shadows'),
       g: () => this.showPlots(!this.plotsOn),
-      v: () => this.viewer.stage.fit(),
+      v: () => this.viewer.fit(),
       1: () => this.look(1, 0, 0.001),
       2: () => this.look(0, -1, 0.001),
       3: () => this.look(0, -0.001, 1),
@@ -192,7 +192,7 @@ export class Ui {
   }
 
   private look(x: number, y: number, z: number): void {
-    if (!this.viewer.stage.planar) this.viewer.stage.fit(new Vector3(x, y, z).normalize());
+    if (!this.viewer.stage.planar) this.viewer.fit(new Vector3(x, y, z).normalize());
   }
 
   load(run: Run): void {
@@ -214,6 +214,7 @@ export class Ui {
     this.setLoop(true);
     this.refresh();
     this.layout();
+    this.viewer.stage.fit(); // only now has the view its shape
   }
 
   set(change: Partial<Options>): void {

@@ -75,8 +75,9 @@ class Scenery {
     this.ground = new Ground(run, this.extent);
     const { radius, bodyRadius } = this.extent;
     const sizes = bodyRadius.filter((r) => r > 0).sort((a, b) => a - b);
-    const size = Math.min(0.02 * radius, 0.15 * (sizes[sizes.length >> 1] ?? radius));
-    this.contacts = new ContactField(run, this.ranges.contactsAFrame, this.ranges.contactForce, 0.22 * radius, size);
+    const middle = sizes[sizes.length >> 1] ?? radius;
+    const size = Math.min(0.02 * radius, 0.15 * middle);
+    this.contacts = new ContactField(run, this.ranges.contactsAFrame, this.ranges.contactForce, Math.min(0.22 * radius, 2.5 * middle), size);
     this.joints = new JointField(run, this.extent);
     this.trail = new Trail(run);
     this.halo = new Halo(run, this.extent);
@@ -194,6 +195,20 @@ export class Viewer {
     s.halo.follow(this.picked);
     s.painted = -1;
     this.touch();
+  }
+
+  /** Holds the bodies where they are now, without those that left the world. */
+  fit(view?: Vector3): void {
+    const s = this.scenery;
+    if (!s) return;
+    const { low, high, radius, bodyRadius } = s.extent;
+    const cloud: number[] = [];
+    for (let i = 0; i < s.run.count; ++i) {
+      const p = s.pose.subarray(7 * i, 7 * i + 3);
+      if (!s.alive[i] || s.run.bodies[i].fixed || low.some((l, d) => p[d] < l - radius || p[d] > high[d] + radius)) continue;
+      cloud.push(p[0], p[1], p[2], Math.min(bodyRadius[i], radius));
+    }
+    this.stage.fit(view, cloud.length > 0 ? cloud : undefined);
   }
 
   /** The body under a point of the page, or -1. */

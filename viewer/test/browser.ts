@@ -117,6 +117,25 @@ test('the sample shows every kind of shape', async () => {
   await close(opened);
 });
 
+for (const run of [stack(6), planar(60, 30)])
+  test(`at first all bodies of ${run.name} are in sight, also after turning the camera`, async () => {
+    const opened = await open(run);
+    for (const key of [null, 'v', '1', '3']) {
+      if (key) await opened.page.keyboard.press(key);
+      const outside = await opened.page.evaluate(() => {
+        const { viewer } = window.orthantViewer;
+        const box = viewer.stage.canvas.getBoundingClientRect();
+        viewer.stage.camera.updateMatrixWorld();
+        return viewer.run!.bodies.filter((b, i) => {
+          const { x, y } = viewer.whereIs(i);
+          return !b.fixed && (x < box.left || x > box.right || y < box.top || y > box.bottom);
+        }).map((b) => b.name);
+      });
+      assert.deepEqual(outside, [], `after ${key ?? 'loading'}`);
+    }
+    await close(opened);
+  });
+
 test('a run plays, pauses, steps and scrubs', async () => {
   const opened = await open(stack(5));
   const { page } = opened;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.mjs [NAME]: types, then the TypeScript file test/NAME.ts (default: all tests) in node.
+// run.mjs [NAME]: the TypeScript file test/NAME.ts in node (default: all tests); `unit` checks the types first.
 // Exit 77 where the browser or the packages are absent: `tools/setup viewer` installs them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -15,6 +15,10 @@ const out = `${root}/node_modules/.cache/orthant`;
 mkdirSync(out, { recursive: true });
 const names = process.argv[2] ? [process.argv[2]] : ['unit', 'browser'];
 for (const name of names) {
+  if (name === 'unit') {
+    const types = spawnSync(process.execPath, [`${root}/node_modules/typescript/bin/tsc`, '--noEmit'], { stdio: 'inherit', cwd: root });
+    if (types.status !== 0) process.exit(1);
+  }
   // three.js goes into the bundle; playwright stays outside, it finds its files by its own path.
   await build({
     entryPoints: [`${root}/test/${name}.ts`], outfile: `${out}/${name}.mjs`, bundle: true, platform: 'node',

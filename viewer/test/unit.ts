@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Vector3 } from 'three';
+import type { InstancedBufferGeometry, Mesh } from 'three';
+import { ContactField } from '../src/contacts';
 import { decodeRun, decodeText, FormatError, type Run, type Shape, type Vec3 } from '../src/format';
 import { bakedPositions } from '../src/geometry';
 import { extentOf, rangesOf } from '../src/measure';
@@ -167,4 +169,21 @@ test('a stack in the sample carries its weight', () => {
   const last = run.frames - 1;
   for (let i = c.offset[last]; i < c.offset[last + 1]; ++i) if (c.b[i] === 0) up += c.force[3 * i + 2];
   assert.ok(Math.abs(up - (10 * 5 + 4) * 9.81) < 1e-3);
+});
+
+test('arrows show what carries the moving body, whichever is written first', () => {
+  const run = stack(1);
+  const c = run.contacts;
+  assert.ok(c);
+  const arrows = (r: Run) => {
+    const field = new ContactField(r, 100, 1, 1, 1);
+    field.show(false, true);
+    field.place(r.frames - 1);
+    const mesh = field.object.children[0] as Mesh<InstancedBufferGeometry>;
+    return [...mesh.geometry.getAttribute('force').array.slice(0, 3 * mesh.geometry.instanceCount)];
+  };
+  const swapped: Run = { ...run, contacts: { ...c, a: c.b, b: c.a, force: c.force.map((f) => -f) } };
+  const plain = arrows(run);
+  assert.ok(plain.length > 0 && plain.some((f) => f > 0) && plain.every((f) => f >= 0));
+  assert.deepEqual(arrows(swapped).map((f) => f + 0), plain);
 });
