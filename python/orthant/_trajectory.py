@@ -13,6 +13,8 @@ from ._core import Model, Outcome, Parameters, State, StepSettings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ._view import View
+
 Floats = NDArray[np.float64]
 
 # Columns of q and v by name, so that plots and code say "z" and not 2.
@@ -104,6 +106,12 @@ class Trajectory:
         axes.set_xlabel("t [s]")
         axes.legend()
         return axes
+
+    def show(self, name: str = "run", *, height: int = 480) -> View:
+        """The run as a page that plays it: the result of a notebook cell, or `.save("run.html")`."""
+        from ._view import View
+
+        return View(self, name, height)
 
     def _series(self, name: str) -> tuple[str, Floats, Floats]:
         if name in _REPORTS:

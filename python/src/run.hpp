@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 
 #include "workspace_pool.hpp"
 
@@ -28,12 +27,11 @@ struct Track {
   }
 };
 
-using AfterStep = std::function<bool(std::int64_t, const State&, const StepReport&)>;
-
-/// Steps until `after` says no; returns steps done.
-inline std::int64_t run(const Model& model, const Parameters& parameters,
-                        const StepSettings& settings, const Controls& controls, State& x,
-                        WarmStart& warm, std::int64_t steps, const AfterStep& after) {
+/// Steps until after(step, state, report) says no; returns steps done.
+template <class AfterStep>
+std::int64_t run(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                 const Controls& controls, State& x, WarmStart& warm, std::int64_t steps,
+                 AfterStep&& after) {
   WorkspaceLease lease;
   VecX u;
   for (std::int64_t i = 0; i < steps; ++i) {

@@ -289,3 +289,35 @@ def test_progress_appears_after_two_seconds(monkeypatch):
     monkeypatch.setattr(_simulate.time, "monotonic", lambda: fresh._begin + 1)
     fresh(4)
     assert fresh._bar is None and not calls
+
+
+def test_show_fills_the_page(block, tmp_path):
+    import base64
+    import json
+    import re
+
+    s = ot.rollout(block, block.default_parameters(), ot.StepSettings(), block.rest_state(), 6, every=2)
+    page = s.show("</script>").save(tmp_path / "run.html").read_text()
+    data = json.loads(re.search(r'id="orthant-run">(.*?)</script>', page, re.S)[1].replace("<\\/", "</"))
+    assert data["format"] == "orthant-view" and data["frames"] == 4 and data["planar"]
+    assert data["name"] == "</script>"
+    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(4, 2, 7)
+    np.testing.assert_allclose(poses[:, 1, 0], s.of("block", "x"), rtol=1e-6)
+    assert data["bodies"][1]["shapes"][0]["half"] == [0.2, 0.1]
+    assert data["bodies"][0]["shapes"][0]["type"] == "half_space"
+    assert "srcdoc" in s.show()._repr_html_()
+
+
+def test_show_knows_every_shape():
+    from orthant._view import view_data
+
+    b = ot.ModelBuilder()
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
+    shapes = [ot.Shape.sphere(0.1), ot.Shape.capsule(0.1, 0.2), ot.Shape.box(1, 2, 3),
+              ot.Shape.ellipsoid(1, 2, 3), ot.Shape.torus(1, 0.2), ot.Shape.hull(points)]
+    for i, shape in enumerate(shapes):
+        b.add_body(f"b{i}", position=(10 * i, 0, 0), shapes=[shape])
+    m = b.build()
+    run = ot.rollout(m, m.default_parameters(), ot.StepSettings(), m.rest_state(), 1)
+    types = [body["shapes"][0]["type"] for body in view_data(run, "x")["bodies"]]
+    assert types == ["sphere", "capsule", "box", "ellipsoid", "torus", "hull"]
