@@ -21,6 +21,7 @@ using Run = std::function<int()>;
 
 void add_convert(CLI::App& root, Run& run);
 void add_info(CLI::App& root, Run& run);
+void add_reproduce(CLI::App& root, Run& run);
 void add_solve(CLI::App& root, Run& run);
 void add_validate(CLI::App& root, Run& run);
 

@@ -13,7 +13,7 @@
 namespace orthant::app {
 namespace {
 
-constexpr auto kCommands = {add_solve, add_info, add_convert, add_validate};
+constexpr auto kCommands = {add_solve, add_info, add_convert, add_validate, add_reproduce};
 
 /// "--metod" with its value cut off; empty for anything that is no long option.
 std::string_view option_name(std::string_view argument) {
@@ -54,7 +54,8 @@ int main_of(int argc, char** argv) {
       "  orthant solve problem.dat\n"
       "  orthant info problem.hdf5\n"
       "  orthant convert problem.dat problem.hdf5\n"
-      "  orthant validate incline bouncing_ball\n");
+      "  orthant validate incline bouncing_ball\n"
+      "  orthant reproduce ellipsoids\n");
   Run run;
   for (const auto add : kCommands) add(root, run);
   try {

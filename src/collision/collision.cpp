@@ -8,10 +8,12 @@
 #include "orthant/collision/collision.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/shape/contacts.hpp"
 
@@ -20,6 +22,7 @@ namespace {
 
 constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
+constexpr int kMaxSubSpheres = 128;
 constexpr int kMaxAdvances = 32;  // of the flight of a fast pair
 
 using Placed = CollisionWorkspace::Placed;
@@ -139,6 +142,52 @@ bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
   return true;  // undecided after many advances: a grazing flight, keep its row
 }
 
+bool has_sub_spheres(ShapeKind kind) {
+  return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule || is_smooth(kind);
+}
+
+/// All pairs of inscribed spheres of the two shapes that are nearer than `margin`.
+void sub_sphere_contacts(const ShapePair& pair, int spheres, double margin, const Contact& blank,
+                         std::vector<Contact>& found) {
+  const auto count_of = [&](const ShapeView<double>& s) {
+    return s.kind == ShapeKind::Sphere ? 1 : spheres;
+  };
+  std::array<Vec3, kMaxSubSpheres> centre;
+  std::array<double, kMaxSubSpheres> radius;
+  const int nb = count_of(pair.b);
+  for (int j = 0; j < nb; ++j) {
+    Vec3 c;
+    internal::sub_sphere(pair.b, j, nb, c, radius[static_cast<std::size_t>(j)]);
+    centre[static_cast<std::size_t>(j)] = transform(pair.place_b.X_WS, c);
+  }
+  const int na = count_of(pair.a);
+  for (int i = 0; i < na; ++i) {
+    Vec3 c;
+    double r;
+    internal::sub_sphere(pair.a, i, na, c, r);
+    c = transform(pair.place_a.X_WS, c);
+    for (int j = 0; j < nb; ++j) {
+      const double reach = r + radius[static_cast<std::size_t>(j)] + margin;
+      if ((c - centre[static_cast<std::size_t>(j)]).squaredNorm() > reach * reach) continue;
+      ContactFeature f;
+      f.kind = FeatureKind::SubSpheres;
+      f.first = static_cast<std::int16_t>(i);
+      f.second = static_cast<std::int16_t>(j);
+      f.face = static_cast<std::int16_t>(spheres);
+      const ContactPoint point =
+          internal::evaluate_sub_spheres(f, pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS);
+      Contact contact = blank;
+      contact.key.feature = point.id;
+      contact.feature = f;
+      contact.point_a = point.point_a;
+      contact.point_b = point.point_b;
+      contact.normal = point.normal;
+      contact.gap = point.gap;
+      found.push_back(contact);
+    }
+  }
+}
+
 void narrow_phase(const Model& model, const Parameters& parameters, const IndexPair& indices,
                   const CollisionSettings& settings, const CollisionWorkspace& work,
                   std::vector<Contact>& found) {
@@ -157,9 +206,24 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
 
   const double margin = pair.margin(settings);
   const double way = std::max(pair.shift(0).norm(), pair.shift(1).norm()) + pair.turn();
+  Contact blank;
+  blank.key = {.body_a = model.body(a.body).uid,
+               .body_b = model.body(b.body).uid,
+               .shape_a = a.ordinal,
+               .shape_b = b.ordinal};
+  blank.body_a = a.body;
+  blank.body_b = b.body;
+  blank.shape_a = a.id;
+  blank.shape_b = b.id;
+  if (settings.points == ContactPoints::SubSpheres && has_sub_spheres(pair.a.kind) &&
+      has_sub_spheres(pair.b.kind))
+    return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, blank, found);
   ContactPoint points[kMaxContacts];
-  const int count =
-      contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS, margin + way, points);
+  const bool deepest = settings.points == ContactPoints::Deepest;
+  const int count = deepest ? deepest_contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
+                                               margin + way, nullptr, points)
+                            : contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
+                                       margin + way, points);
   if (count == 0 || points[0].gap - pair.approach(points[0].normal) > margin) return;
   if (points[0].gap > margin && !meets(pair, pair.shift(0), margin) &&
       !meets(pair, pair.shift(1), margin))
@@ -168,16 +232,9 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   for (int i = 0; i < count; ++i) {
     const ContactPoint& point = points[i];
     if (point.gap - pair.approach(point.normal) > margin) continue;
-    Contact contact;
-    contact.key = {.body_a = model.body(a.body).uid,
-                   .body_b = model.body(b.body).uid,
-                   .shape_a = a.ordinal,
-                   .shape_b = b.ordinal,
-                   .feature = point.id};
-    contact.body_a = a.body;
-    contact.body_b = b.body;
-    contact.shape_a = a.id;
-    contact.shape_b = b.id;
+    Contact contact = blank;
+    // A pair with one point keeps its key while the features that touch change.
+    contact.key.feature = deepest ? static_cast<std::uint32_t>(i) : point.id;
     contact.feature = point.feature;
     contact.point_a = point.point_a;
     contact.point_b = point.point_b;
@@ -194,6 +251,10 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
 void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
                    std::span<const BodyMotion> motion, const CollisionSettings& settings,
                    CollisionWorkspace& work, ContactSet& contacts) {
+  if (settings.sub_spheres < 1 || settings.sub_spheres > kMaxSubSpheres)
+    throw Error("collision settings.sub_spheres", "must be in [1, " +
+                                                      std::to_string(kMaxSubSpheres) + "], got " +
+                                                      std::to_string(settings.sub_spheres));
   order_shapes(model, work);
   place_shapes(model, parameters, q, motion, settings, work);
   work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);

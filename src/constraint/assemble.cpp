@@ -51,6 +51,28 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
   assemble_contact_F(out.blocks, settings.friction, p);
 }
 
+void append_trial_rows(const Model& model, const Parameters& parameters, const VecX& q_trial,
+                       const VecX& v_trial, std::span<const Contact> contacts,
+                       const ContactRowSettings& settings, Assembly& out) {
+  CanonicalProblem& p = out.problem;
+  ContactRowSettings trial = settings;
+  trial.beta = 1;
+  trial.restitution = false;
+  // The gap at the trial holds what prescribed bodies have moved already: no velocity of theirs.
+  const VecX at_rest = VecX::Zero(model.v_size());
+  out.b.assign(p.b.data(), p.b.data() + p.b.size());
+  const std::size_t first = out.blocks.size();
+  append_contact_rows(model, parameters, q_trial, at_rest, out.v_free, contacts, trial, p, out.b,
+                      out.blocks);
+  for (std::size_t c = first; c < out.blocks.size(); ++c) {
+    double rate[kMaxLawDim];
+    p.D.multiply_row(out.blocks[c].block, v_trial.data(), rate);
+    out.b[out.blocks[c].row] -= rate[0];
+  }
+  copy(out.b, p.b);
+  assemble_contact_F(out.blocks, settings.friction, p);
+}
+
 void assemble_impact(const Model& model, const Parameters& parameters, const StepInterval& x,
                      std::span<const Contact> contacts, const ContactRowSettings& settings,
                      Assembly& out) {

@@ -237,6 +237,7 @@ void assemble_contact_F(std::span<const ContactBlock> blocks, FrictionModel fric
   for (const ContactBlock& block : blocks) {
     const Index n = block.block;
     const Index dim = problem.laws[n].dim;
+    while (F.row_block_count() < n) begin_row();  // joints lie between rows of two rounds
     begin_row();
     if (block.material.compliance > 0) *F.add(n, offset[n], dim) = block.softness;
     if (!is_pyramid(block)) continue;

@@ -105,8 +105,8 @@ bool detect(StepRun& run, double dt) {
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   find_motion(run, dt);
-  find_contacts(run.model, run.parameters, run.x.q, work.motion,
-                {.margin = run.settings.contact_margin}, work.collision, work.contacts);
+  find_contacts(run.model, run.parameters, run.x.q, work.motion, collision_settings(run),
+                work.collision, work.contacts);
   run.report.contacts = static_cast<Index>(work.contacts.contacts.size());
   run.report.seconds_collision += timer.seconds();
   return true;

@@ -73,6 +73,12 @@ bool step_interval(StepRun& run, double dt);
 /// The same, halved while it ends in an overlap.
 bool step_with_halving(StepRun& run);
 
+// --- recursion.cpp ---
+/// How the settings want pairs to be looked at.
+CollisionSettings collision_settings(const StepRun& run);
+/// The whole step with one row a pair (Single, Relcp) or rows of sub-spheres (Multisphere).
+bool step_recursive(StepRun& run);
+
 // --- warm_start.cpp ---
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
 void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);

@@ -40,6 +40,12 @@ void check_arguments(const StepRun& run) {
   require(s.max_halvings >= 0, "max_halvings", "must be >= 0", s.max_halvings);
   require(s.restitution_threshold >= 0, "restitution_threshold", "must be >= 0",
           s.restitution_threshold);
+  require(s.overlap_tolerance > 0, "overlap_tolerance", "must be > 0", s.overlap_tolerance);
+  require(s.max_recursions >= 0, "max_recursions", "must be >= 0", s.max_recursions);
+  if (s.constraints != ConstraintScheme::Manifold) {
+    require(s.integrator == Integrator::Euler && !s.impact_events && s.max_halvings == 0,
+            "constraints", "other than manifold exclude rattle, impact_events and max_halvings", 1);
+  }
   validate(run.model, run.x, "state");
   if (run.parameters.values.size() != run.model.parameter_table().size())
     throw Error("parameters", "expected " + std::to_string(run.model.parameter_table().size()) +
@@ -52,6 +58,7 @@ void check_arguments(const StepRun& run) {
 }
 
 bool advance_state(StepRun& run) {
+  if (run.settings.constraints != ConstraintScheme::Manifold) return step_recursive(run);
   if (run.settings.integrator == Integrator::Rattle) return step_rattle(run);
   if (run.settings.impact_events) return step_with_events(run);
   if (run.settings.max_halvings > 0) return step_with_halving(run);
@@ -79,7 +86,7 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
   const State before = state;
   report.outcome = Outcome::Converged;  // until a solve says otherwise
   const bool finite = advance_state(run);
-  if (finite) project_positions(run);
+  if (finite && settings.constraints == ConstraintScheme::Manifold) project_positions(run);
   if (!finite || !state.q.allFinite() || !state.v.allFinite()) {
     state = before;  // nothing better is known, and what is not finite must not leave
     report.outcome = Outcome::NotFinite;

@@ -14,8 +14,17 @@
 
 namespace orthant {
 
+/// Which points stand for a pair of shapes.
+enum class ContactPoints : std::uint8_t {
+  Manifold,    ///< as many as hold a face
+  Deepest,     ///< the nearest alone; each local minimum where a torus is in it
+  SubSpheres,  ///< ellipsoids, capsules and tori as rows of inscribed spheres, all near pairs
+};
+
 struct CollisionSettings {
   double margin = 0.1;  ///< of half the width of the smaller shape [-]
+  ContactPoints points = ContactPoints::Manifold;
+  int sub_spheres = 13;  ///< a shape, SubSpheres only
 };
 
 /// Where a body may go within a step: its centre by either shift (with the velocity before and with

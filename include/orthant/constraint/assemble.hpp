@@ -40,6 +40,13 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
                    std::span<const Contact> contacts, const ContactRowSettings& settings,
                    double joint_beta, Assembly& out);
 
+/// Appends rows of contacts found at the trial configuration q_trial = q ⊞ h v_trial to a problem
+/// made by assemble_rows(): levers and normals as there, b = Φ(q_trial)/h − D v_trial, so that the
+/// row says what the gap will be for other velocities. Old rows are not touched.
+void append_trial_rows(const Model& model, const Parameters& parameters, const VecX& q_trial,
+                       const VecX& v_trial, std::span<const Contact> contacts,
+                       const ContactRowSettings& settings, Assembly& out);
+
 /// An instant without forces: M v⁺ = M v + Cᵀγ + Dᵀλ, C v⁺ + ∂Ψ/∂t = 0, b_n = ε D_n v where a
 /// contact approaches.
 void assemble_impact(const Model& model, const Parameters& parameters, const StepInterval& x,

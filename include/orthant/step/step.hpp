@@ -22,6 +22,14 @@ enum class Integrator : std::uint8_t {
   Rattle,  ///< position and velocity constraints of joints met at both ends, internal sub-steps
 };
 
+/// Which contact constraints a step has.
+enum class ConstraintScheme : std::uint8_t {
+  Manifold,     ///< face manifolds, positions projected afterwards
+  Single,       ///< one row a pair, the deepest point, solved once
+  Relcp,        ///< the same, and more rows as trial configurations overlap, until none does
+  Multisphere,  ///< smooth bodies as rows of inscribed spheres, solved once
+};
+
 struct StepSettings {
   double h = 0.01;  ///< step [s]
   FrictionModel friction = FrictionModel::Coulomb;
@@ -38,6 +46,10 @@ struct StepSettings {
   int max_halvings = 0;              ///< a step; 0: no step halving
   double halving_tolerance = 1e-3;   ///< overlap that halves, of the body size [-]
   SolveSettings solver = {.tolerance = 1e-10};
+  ConstraintScheme constraints = ConstraintScheme::Manifold;
+  double overlap_tolerance = 1e-5;  ///< of half the smaller width, Relcp only [-]
+  int max_recursions = 50;          ///< a step, Relcp only; the outcome says when reached
+  int sub_spheres = 13;             ///< a body, Multisphere only
 };
 
 /// What a solve inside a step was for.
@@ -49,7 +61,9 @@ struct SolveRecord {
   double duration = 0;  ///< time covered [s]: h, or the part before or after an impact
   VecX q, v;            ///< configuration and velocity the problem was assembled at
   double t = 0;
-  ContactSet contacts;  ///< keys and features, in row order
+  /// Keys and features, in row order. Relcp: those of round r (key.feature >> 8) were found at
+  /// q ⊞ h v, v the solution of solve r − 1.
+  ContactSet contacts;
   Solution solution;
   Residual residual;
   ContactRowSettings rows = {};  ///< Step: how gaps became rows
@@ -71,7 +85,9 @@ struct [[nodiscard]] StepReport {
   Method method = Method::Automatic;
   int solves = 0, iterations = 0, events = 0;
   bool events_exhausted = false;
-  Index contacts = 0;
+  Index contacts = 0;                 ///< found at the start
+  int recursions = 0;                 ///< Relcp: rounds that added rows
+  Index constraints = 0;              ///< contacts with rows in the last solve
   double residual = 0;                ///< the judge's, worst solve
   double deepest = 0;                 ///< deepest penetration after the step [m], >= 0
   double joint_error = 0;             ///< largest position error of a joint after the step [m, rad]

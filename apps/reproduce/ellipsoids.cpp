@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// reproduce/ellipsoids.cpp: two ellipsoids pushed past each other (ReLCP paper, 4.2, table 1).
+//   radii (1, 1, 2), major axes at 45 degrees, forces (0, -+1), drag 1, length 4
+// The exact motion is an ODE on the contact manifold: v = Mob (f + D' lambda) with D v = 0 while
+// lambda > 0. The pair keeps its symmetry (lower = - upper), so three numbers carry it. Integrated
+// with RK4; each stage takes the normal from the shapes' separation, and nothing from the steps.
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "orthant/model/model_builder.hpp"
+#include "orthant/shape/contacts.hpp"
+#include "orthant/step/step.hpp"
+#include "reproduce/reproduce.hpp"
+
+namespace orthant::reproduce {
+namespace {
+
+constexpr double kEnd = 50, kSample = 0.1, kLength = 4, kDrag = 1;
+constexpr int kSamples = 501;
+
+using Three = std::array<double, 3>;  // x, y, theta of the upper body
+
+struct Trajectory {
+  std::vector<Three> upper;  // every kSample
+  double touch = 0, leave = 0;
+  double mean_solves = 1, deepest = 0;
+  std::int64_t contact_steps = 0, recursed_steps = 0, failed = 0;
+};
+
+ContactPoint separation(const Three& u) {
+  static const Shape shape = Shape::ellipsoid(2, 1, 1);
+  const auto pose = [&](double s) {
+    return Pose{Vec3(s * u[0], s * u[1], 0), exp_rotation(Vec3(0, 0, u[2]))};
+  };
+  return distance(shape, pose(1), shape, pose(-1));
+}
+
+/// Velocity of the upper body; `touching` is whether the constraint holds it.
+Three velocity(const Three& u, bool touching, double& push) {
+  const double mx = 1 / (kDrag * kLength), mt = 12 / (kDrag * kLength * kLength * kLength);
+  Three v = {0, -mx, 0};
+  push = 0;
+  if (!touching) return v;
+  const ContactPoint c = separation(u);
+  const Vec3 n = c.normal, r = 0.5 * (c.point_a + c.point_b) - Vec3(u[0], u[1], 0);
+  const double turn = r[0] * n[1] - r[1] * n[0];
+  // Both bodies move: twice the rate and twice the compliance, which cancel.
+  const double rate = n[1] * v[1];
+  push = std::max(0.0, -rate / (mx * (n[0] * n[0] + n[1] * n[1]) + mt * turn * turn));
+  return {v[0] + mx * n[0] * push, v[1] + mx * n[1] * push, v[2] + mt * turn * push};
+}
+
+Trajectory exact(double step) {
+  Trajectory t;
+  Three u = {0.5, 4, std::numbers::pi / 4};
+  bool touching = false;
+  const auto advance = [&](const Three& from, double h) {
+    double push;
+    const auto stage = [&](const Three& k, double s) {
+      return Three{from[0] + s * k[0], from[1] + s * k[1], from[2] + s * k[2]};
+    };
+    const Three k1 = velocity(from, touching, push),
+                k2 = velocity(stage(k1, h / 2), touching, push),
+                k3 = velocity(stage(k2, h / 2), touching, push),
+                k4 = velocity(stage(k3, h), touching, push);
+    Three to = from;
+    for (std::size_t i = 0; i < 3; ++i) to[i] += h / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
+    return to;
+  };
+  const auto count = static_cast<std::int64_t>(std::llround(kEnd / step));
+  const auto every = static_cast<std::int64_t>(std::llround(kSample / step));
+  for (std::int64_t i = 0; i <= count; ++i) {
+    if (i % every == 0) t.upper.push_back(u);
+    const Three next = advance(u, step);
+    if (!touching && t.touch == 0 && separation(next).gap < 0) {
+      // Straight flight until the gap closes: find the time, then slide for the rest.
+      double lo = 0, hi = step;
+      for (int k = 0; k < 60; ++k) {
+        const double middle = 0.5 * (lo + hi);
+        (separation(advance(u, middle)).gap < 0 ? hi : lo) = middle;
+      }
+      u = advance(u, lo);
+      t.touch = static_cast<double>(i) * step + lo;
+      touching = true;
+      u = advance(u, step - lo);
+      continue;
+    }
+    if (touching) {
+      double before, after;
+      (void)velocity(u, true, before);
+      (void)velocity(next, true, after);
+      if (after == 0) {
+        t.leave = (static_cast<double>(i) + 1) * step;
+        touching = false;
+      }
+    }
+    u = next;
+  }
+  return t;
+}
+
+Trajectory simulate(ConstraintScheme scheme, double h, int spheres, const Options& options) {
+  ModelBuilder builder;
+  builder.set_law(LawOfMotion::Overdamped);
+  builder.set_gravity(Vec3::Zero());
+  for (const double side : {-1.0, 1.0}) {
+    BodySpec body;
+    body.name = side > 0 ? "upper" : "lower";
+    body.position = Vec3(0.5 * side, 4 * side, 0);
+    body.orientation = exp_rotation(Vec3(0, 0, std::numbers::pi / 4));
+    ShapeSpec shape{.shape = Shape::ellipsoid(2, 1, 1), .material = "smooth"};
+    body.shapes.push_back(shape);
+    body.drag = kDrag;
+    body.length = kLength;
+    builder.add_body(body);
+    builder.add_force(
+        BodyForceSpec{.name = body.name + "_push", .body = body.name, .force = Vec3(0, -side, 0)});
+  }
+  builder.add_material({.name = "smooth", .friction = 0});
+  const Model model = builder.build();
+  const Parameters parameters = model.default_parameters();
+  State x = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  StepSettings settings;
+  settings.h = h;
+  settings.constraints = scheme;
+  settings.sub_spheres = spheres;
+  settings.solver.tolerance = 1e-12;
+  Trajectory t;
+  const auto count = static_cast<std::int64_t>(std::llround(kEnd / h));
+  const auto every = static_cast<std::int64_t>(std::llround(kSample / h));
+  const Index q = model.body(model.find_body("upper")).q_begin;
+  std::int64_t solves = 0;
+  for (std::int64_t i = 0; i <= count; ++i) {
+    if (i % every == 0) {
+      const Quat p{x.q[q + 3], x.q[q + 4], x.q[q + 5], x.q[q + 6]};
+      t.upper.push_back({x.q[q], x.q[q + 1], log_rotation(p)[2]});
+    }
+    if (i == count) break;
+    const StepReport report = step(model, parameters, settings, {}, x, warm, work);
+    t.failed += report.outcome != Outcome::Converged;
+    t.deepest = std::max(t.deepest, report.deepest);
+    if (!warm.contacts.empty()) {
+      ++t.contact_steps;
+      solves += report.recursions + 1;
+      t.recursed_steps += report.recursions > 0;
+    }
+    if (options.progress && i % 2000 == 0)
+      options.progress(static_cast<double>(i) / static_cast<double>(count), "two ellipsoids");
+  }
+  t.mean_solves =
+      t.contact_steps > 0 ? static_cast<double>(solves) / static_cast<double>(t.contact_steps) : 1;
+  return t;
+}
+
+/// Root of the mean square of x, y, theta over the samples.
+Three rms(const Trajectory& a, const Trajectory& truth) {
+  Three sum = {0, 0, 0};
+  for (std::size_t i = 0; i < truth.upper.size(); ++i)
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double e = a.upper[i][k] - truth.upper[i][k];
+      sum[k] += e * e;
+    }
+  for (double& s : sum) s = std::sqrt(s / static_cast<double>(truth.upper.size()));
+  return sum;
+}
+
+Curve path(const Trajectory& t, std::string name) {
+  Curve c{std::move(name), {}, {}};
+  for (const Three& u : t.upper) {
+    c.x.push_back(u[0]);
+    c.y.push_back(u[1]);
+  }
+  return c;
+}
+
+}  // namespace
+
+Result run_ellipsoids(const Options& options) {
+  Result result;
+  const Trajectory truth = exact(options.quick ? 2e-3 : 5e-4);
+  const auto check = [&](std::string name, double value, double reference, double bound) {
+    result.checks.push_back({std::move(name), std::abs(value - reference), bound});
+  };
+  check("time of contact", truth.touch, 10, 1e-3);
+  check("time of separation", truth.leave, 43.738950, options.quick ? 3e-3 : 1e-3);
+  static constexpr double kKnown[3][4] = {{20, 0.182609, 1.007673, 0.072332},
+                                          {30, 0.468380, 0.913563, -0.209372},
+                                          {40, 1.374565, -0.101242, -0.725895}};
+  for (const auto& known : kKnown) {
+    const Three& u = truth.upper[static_cast<std::size_t>(std::llround(known[0] / kSample))];
+    for (std::size_t k = 0; k < 3; ++k)
+      check("exact motion at t = " + number(known[0]) + ", " +
+                (k == 0   ? "x"
+                 : k == 1 ? "y"
+                          : "angle"),
+            u[k], known[k + 1], 2e-6);
+  }
+
+  Table steps{"ReLCP against the exact motion: RMS error of the upper body, sampled every 0.1",
+              {"dt", "x", "y", "angle", "solves a contact step", "recursed steps",
+               "deepest overlap", "published x (norm unknown)"},
+              {}};
+  std::vector<Curve> curves = {path(truth, "exact")};
+  struct Reference {
+    double h;
+    Three rms;
+    double bound;
+    const char* published;
+  };
+  std::vector<Reference> references = {{1e-1, {6.6e-3, 2.1e-2, 4.0e-3}, 0.30, "2.45"},
+                                       {1e-2, {2.9e-4, 1.0e-3, 2.0e-4}, 0.05, "0.0256"}};
+  if (!options.quick) references.push_back({1e-3, {0, 0, 0}, 0, "0.0048"});
+  Three coarser = {0, 0, 0};
+  for (const Reference& r : references) {
+    const Trajectory t = simulate(ConstraintScheme::Relcp, r.h, 1, options);
+    const Three e = rms(t, truth);
+    steps.rows.push_back({number(r.h), number(e[0]), number(e[1]), number(e[2]),
+                          number(t.mean_solves), std::to_string(t.recursed_steps),
+                          number(t.deepest), r.published});
+    for (std::size_t k = 0; k < 3; ++k) {
+      const char* names[] = {"x", "y", "angle"};
+      const std::string what = std::string("RMS of ") + names[k] + " at dt = " + number(r.h);
+      // Below the last reference: first order, a tenth of the step a tenth of the error.
+      const double reference = r.bound > 0 ? r.rms[k] : coarser[k] / 10;
+      // The references have two digits: half a unit of the last is theirs, not ours.
+      const double digits =
+          r.bound > 0 ? 0.5 * std::pow(10, std::floor(std::log10(reference)) - 1) : 0;
+      result.checks.push_back({what + ", off the reference", std::abs(e[k] - reference),
+                               (r.bound > 0 ? r.bound : 0.15) * reference + digits});
+    }
+    result.checks.push_back({"overlap at dt = " + number(r.h), t.deepest, 1e-5});
+    result.checks.push_back(
+        {"steps not converged at dt = " + number(r.h), static_cast<double>(t.failed), 0});
+    if (r.h == 1e-1) check("solves a contact step at dt = 0.1", t.mean_solves, 1.30, 0.05);
+    if (r.h <= 1e-2)
+      result.checks.push_back(
+          {"recursed steps at dt = " + number(r.h), static_cast<double>(t.recursed_steps), 0});
+    coarser = e;
+    if (r.h == 1e-1) curves.push_back(path(t, "ReLCP, dt 0.1"));
+  }
+  result.tables.push_back(std::move(steps));
+
+  Table spheres{"Multisphere at dt = 0.01 against the exact motion: RMS error of the upper body",
+                {"sub-spheres", "x", "y", "angle", "true overlap", "published x"},
+                {}};
+  static constexpr std::pair<int, const char*> kSpheres[] = {
+      {3, "2.13"}, {7, "0.209"}, {13, "0.057"}, {17, "0.031"}, {23, "0.012"}, {27, "0.010"}};
+  double previous = 0, last = 0;
+  for (const auto& [n, published] : kSpheres) {
+    if (options.quick && n != 3 && n != 13) continue;
+    const Trajectory t = simulate(ConstraintScheme::Multisphere, 1e-2, n, options);
+    const Three e = rms(t, truth);
+    spheres.rows.push_back({std::to_string(n), number(e[0]), number(e[1]), number(e[2]),
+                            number(t.deepest), published});
+    if (previous == 0) previous = e[0];
+    last = e[0];
+    if (n == 3 || n == 7) curves.push_back(path(t, std::to_string(n) + " spheres"));
+  }
+  result.checks.push_back(
+      {"error of the finest multisphere over the coarsest", last / previous, 0.1});
+  result.tables.push_back(std::move(spheres));
+  write_file(options, "ellipsoids.svg", plot_svg("Upper ellipsoid", "x", "y", curves), result);
+  std::vector<std::vector<double>> columns(4);
+  for (std::size_t i = 0; i < truth.upper.size(); ++i) {
+    columns[0].push_back(kSample * static_cast<double>(i));
+    for (std::size_t k = 0; k < 3; ++k) columns[k + 1].push_back(truth.upper[i][k]);
+  }
+  const std::string names[] = {"t", "x", "y", "angle"};
+  write_file(options, "ellipsoids_exact.csv", to_csv(names, columns), result);
+  return result;
+}
+
+}  // namespace orthant::reproduce

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// reproduce/reproduce.cpp: the list of experiments, and what they share: numbers, CSV, SVG, files.
+#include "reproduce/reproduce.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "orthant/base/error.hpp"
+
+namespace orthant::reproduce {
+namespace {
+
+constexpr std::array kExperiments = {
+    Experiment{"ellipsoids", "two ellipsoids pushed past each other, against the exact motion",
+               run_ellipsoids},
+};
+
+/// Ticks at round numbers, or powers of ten.
+std::vector<double> ticks(double lo, double hi, bool logarithmic) {
+  std::vector<double> at;
+  if (logarithmic) {
+    for (double e = std::ceil(lo); e <= hi + 1e-9; e += std::max(1.0, std::floor((hi - lo) / 6)))
+      at.push_back(e);
+    return at;
+  }
+  const double raw = (hi - lo) / 5, power = std::pow(10, std::floor(std::log10(raw)));
+  const double step = raw / power < 2 ? 2 * power : raw / power < 5 ? 5 * power : 10 * power;
+  for (double x = std::ceil(lo / step) * step; x <= hi + 1e-9 * step; x += step) at.push_back(x);
+  return at;
+}
+
+}  // namespace
+
+std::span<const Experiment> experiments() { return kExperiments; }
+
+const Experiment& find_experiment(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Experiment& e : kExperiments) {
+    if (e.name == name) return e;
+    names.push_back(e.name);
+  }
+  std::string message = "there is no experiment of this name";
+  const std::string near = nearest_spelling(name, names.data(), names.size());
+  if (!near.empty()) message += " (did you mean " + near + "?)";
+  throw Error(name, message);
+}
+
+std::string number(double x, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*g", digits, x);
+  return text;
+}
+
+std::string to_csv(std::span<const std::string> names,
+                   std::span<const std::vector<double>> columns) {
+  std::ostringstream out;
+  out.precision(12);
+  for (std::size_t j = 0; j < names.size(); ++j) out << (j ? "," : "") << names[j];
+  out << '\n';
+  for (std::size_t i = 0; !columns.empty() && i < columns[0].size(); ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) out << (j ? "," : "") << columns[j][i];
+    out << '\n';
+  }
+  return out.str();
+}
+
+std::string plot_svg(std::string_view title, std::string_view x_label, std::string_view y_label,
+                     std::span<const Curve> curves, bool log_x, bool log_y) {
+  constexpr double kW = 640, kH = 420, kL = 70, kR = 150, kT = 40, kB = 50;
+  static constexpr const char* kColours[] = {"#1b6ca8", "#c44536", "#3a7d44", "#8e5ea2",
+                                             "#e09f3e", "#444444", "#17a2b8", "#b5179e"};
+  double x0 = HUGE_VAL, x1 = -HUGE_VAL, y0 = HUGE_VAL, y1 = -HUGE_VAL;
+  const auto map_x = [&](double x) { return log_x ? std::log10(x) : x; };
+  const auto map_y = [&](double y) { return log_y ? std::log10(y) : y; };
+  const auto usable = [&](double x, double y) {
+    return std::isfinite(map_x(x)) && std::isfinite(map_y(y));
+  };
+  for (const Curve& c : curves)
+    for (std::size_t i = 0; i < c.x.size(); ++i) {
+      if (!usable(c.x[i], c.y[i])) continue;
+      x0 = std::min(x0, map_x(c.x[i]));
+      x1 = std::max(x1, map_x(c.x[i]));
+      y0 = std::min(y0, map_y(c.y[i]));
+      y1 = std::max(y1, map_y(c.y[i]));
+    }
+  if (!(x1 > x0)) x1 = x0 + 1;
+  if (!(y1 > y0)) y1 = y0 + 1;
+  const auto px = [&](double x) { return kL + (x - x0) / (x1 - x0) * (kW - kL - kR); };
+  const auto py = [&](double y) { return kH - kB - (y - y0) / (y1 - y0) * (kH - kT - kB); };
+  std::ostringstream out;
+  out.precision(5);
+  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kW << "\" height=\"" << kH
+      << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"white\"/>\n<text x=\""
+      << kL << "\" y=\"22\" font-size=\"15\">" << title << "</text>\n";
+  for (const double t : ticks(x0, x1, log_x))
+    out << "<line x1=\"" << px(t) << "\" x2=\"" << px(t) << "\" y1=\"" << kT << "\" y2=\""
+        << kH - kB << "\" stroke=\"#ddd\"/><text x=\"" << px(t) << "\" y=\"" << kH - kB + 16
+        << "\" text-anchor=\"middle\">" << number(log_x ? std::pow(10, t) : t) << "</text>\n";
+  for (const double t : ticks(y0, y1, log_y))
+    out << "<line x1=\"" << kL << "\" x2=\"" << kW - kR << "\" y1=\"" << py(t) << "\" y2=\""
+        << py(t) << "\" stroke=\"#ddd\"/><text x=\"" << kL - 6 << "\" y=\"" << py(t) + 4
+        << "\" text-anchor=\"end\">" << number(log_y ? std::pow(10, t) : t) << "</text>\n";
+  for (std::size_t c = 0; c < curves.size(); ++c) {
+    const char* colour = kColours[c % std::size(kColours)];
+    out << "<polyline fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"1.6\" points=\"";
+    for (std::size_t i = 0; i < curves[c].x.size(); ++i)
+      if (usable(curves[c].x[i], curves[c].y[i]))
+        out << px(map_x(curves[c].x[i])) << ',' << py(map_y(curves[c].y[i])) << ' ';
+    const double y = kT + 14 + 18 * static_cast<double>(c);
+    out << "\"/>\n<line x1=\"" << kW - kR + 10 << "\" x2=\"" << kW - kR + 32 << "\" y1=\"" << y
+        << "\" y2=\"" << y << "\" stroke=\"" << colour << "\" stroke-width=\"2\"/><text x=\""
+        << kW - kR + 38 << "\" y=\"" << y + 4 << "\">" << curves[c].name << "</text>\n";
+  }
+  out << "<text x=\"" << 0.5 * (kL + kW - kR) << "\" y=\"" << kH - 12
+      << "\" text-anchor=\"middle\">" << x_label << "</text>\n<text transform=\"rotate(-90)\" x=\""
+      << -0.5 * (kT + kH - kB) << "\" y=\"16\" text-anchor=\"middle\">" << y_label
+      << "</text>\n</svg>\n";
+  return out.str();
+}
+
+void write_file(const Options& options, std::string_view name, const std::string& text,
+                Result& result) {
+  if (options.directory.empty()) return;
+  std::filesystem::create_directories(options.directory);
+  const std::string path = (std::filesystem::path(options.directory) / name).string();
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw Error(path, "cannot be written");
+  result.files.push_back(path);
+}
+
+}  // namespace orthant::reproduce

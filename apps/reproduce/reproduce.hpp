@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// reproduce/reproduce.hpp: experiments of the literature as functions: run => tables, files.
+// The command prints the tables, the tests run the quick forms. To add one: write its file, declare
+// it here, add it to the list in reproduce.cpp.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orthant::reproduce {
+
+struct Options {
+  std::string directory;  ///< for CSV, SVG and saved states; empty: nothing is written
+  bool quick = false;     ///< a small form that ends within seconds
+  /// Called now and then with the share done and a word on it.
+  std::function<void(double, std::string_view)> progress;
+};
+
+struct Table {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Something that must hold: |measured| <= bound.
+struct Check {
+  std::string name;
+  double measured = 0, bound = 0;
+  bool pass() const { return measured <= bound; }
+};
+
+struct Result {
+  std::vector<Table> tables;
+  std::vector<Check> checks;
+  std::vector<std::string> notes;
+  std::vector<std::string> files;  ///< written
+};
+
+struct Experiment {
+  std::string_view name, what;
+  Result (*run)(const Options& options);
+};
+
+std::span<const Experiment> experiments();
+/// Throws Error with the nearest spelling for a name that is not there.
+const Experiment& find_experiment(std::string_view name);
+
+Result run_ellipsoids(const Options& options);
+
+/// "6.6e-03" and the like.
+std::string number(double x, int digits = 3);
+
+/// One curve of a plot.
+struct Curve {
+  std::string name;
+  std::vector<double> x, y;
+};
+/// Lines with axes, ticks and a legend; logarithmic where asked (positive values only).
+std::string plot_svg(std::string_view title, std::string_view x_label, std::string_view y_label,
+                     std::span<const Curve> curves, bool log_x = false, bool log_y = false);
+/// Columns of one length each.
+std::string to_csv(std::span<const std::string> names,
+                   std::span<const std::vector<double>> columns);
+/// Writes directory/name and lists it; does nothing without a directory.
+void write_file(const Options& options, std::string_view name, const std::string& text,
+                Result& result);
+
+}  // namespace orthant::reproduce

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// step/recursion.cpp: the recursively generated problem (ReLCP) and its one-solve relatives.
+//   solve all rows so far;  q_i = q ⊞ h v_i;  each pair deeper than the tolerance at q_i adds one
+//   row  D_i v + Φ(q_i)/h − D_i v_i >= 0;  until none is left
+// A trial starts from the base configuration, never from the last trial, and no row is ever dropped
+// within a step: without its old rows a pair would rock between two of them for ever.
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/base/timer.hpp"
+#include "orthant/constraint/joint_rows.hpp"
+#include "step/run.hpp"
+
+namespace orthant::internal {
+namespace {
+
+// Round and ordinal of a row share the feature of its key; both are the step's own.
+constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
+
+ContactRowSettings row_settings(const StepRun& run, double dt) {
+  // β = 1: a gap is what it is on both sides of zero, overlap left by the last step included.
+  return {.h = dt,
+          .friction = run.settings.friction,
+          .pyramid_directions = run.settings.pyramid_directions,
+          .beta = 1,
+          .restitution = run.model.law() == LawOfMotion::Inertial,
+          .restitution_threshold = restitution_threshold(run)};
+}
+
+/// q ⊞ h v of the last solve => work.delta, work.q.
+void find_trial(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  work.delta = dt * run.x.v;  // kinematic bodies
+  work.delta.head(run.model.dynamic_v_size()) = dt * work.solution.v;
+  boxplus(run.model, run.x.q, work.delta, work.q);
+}
+
+/// True overlaps at the trial => work.after, report.deepest.
+void measure_trial(StepRun& run) {
+  Timer timer;
+  find_contacts(run.model, run.parameters, run.work.q, {},
+                {.margin = 0, .points = ContactPoints::Deepest}, run.work.collision,
+                run.work.after);
+  run.report.deepest = deepest_penetration(run.work.after);
+  run.report.seconds_collision += timer.seconds();
+}
+
+/// Keeps in work.after what is too deep, named by its round.
+void select_overlaps(StepRun& run, int round) {
+  const double tolerance = run.settings.overlap_tolerance;
+  std::erase_if(run.work.after.contacts, [&](const Contact& c) {
+    const double size = std::min(shape_size(run.model, run.parameters, c.shape_a),
+                                 shape_size(run.model, run.parameters, c.shape_b));
+    return c.gap >= -tolerance * size;
+  });
+  for (Contact& c : run.work.after.contacts)
+    c.key.feature = (c.key.feature & kOrdinalMask) | static_cast<std::uint32_t>(round)
+                                                         << kRoundShift;
+}
+
+void append_rows(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  Timer timer;
+  append_trial_rows(run.model, run.parameters, work.q, work.solution.v, work.after.contacts,
+                    row_settings(run, dt), work.assembly);
+  work.rows.contacts.insert(work.rows.contacts.end(), work.after.contacts.begin(),
+                            work.after.contacts.end());
+  const Index known = static_cast<Index>(work.solution.lambda.size());
+  const Index rows = work.assembly.problem.row_count();
+  work.solution.lambda.conservativeResize(rows);
+  work.solution.lambda.tail(rows - known).setZero();
+  run.report.seconds_assembly += timer.seconds();
+}
+
+bool solve_rows(StepRun& run, SolveKind kind, double dt) {
+  Timer timer;
+  const bool finite =
+      solve_and_report(run, kind, dt, run.work.assembly, run.work.rows, run.work.solution);
+  run.report.seconds_solve += timer.seconds();
+  run.report.constraints = static_cast<Index>(run.work.rows.contacts.size());
+  return finite;
+}
+
+/// What the pair as a whole pushed with; the next step begins with one row a pair.
+void keep_pair_impulses(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const bool merge = run.settings.constraints == ConstraintScheme::Relcp;
+  std::vector<WarmStart::Entry>& entries = run.warm.contacts;
+  entries.clear();
+  for (std::size_t c = 0; c < work.rows.contacts.size(); ++c) {
+    const Contact& contact = work.rows.contacts[c];
+    const ContactBlock& block = work.assembly.blocks[c];
+    const double* lambda = work.solution.lambda.data() + block.row;
+    if (!(lambda[0] > 0)) continue;
+    WarmStart::Entry entry;
+    entry.key = contact.key;
+    if (merge) entry.key.feature &= kOrdinalMask;
+    contact_impulse(block, run.settings.friction, run.model.shape(contact.shape_a).planar(), lambda,
+                    entry.impulse_W, entry.torque_W);
+    entry.normal_W = contact.normal;
+    entries.push_back(entry);
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.key < b.key; });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].key == entries[last].key) {
+      entries[last].impulse_W += entries[i].impulse_W;
+      entries[last].torque_W += entries[i].torque_W;
+    } else {
+      entries[++last] = entries[i];
+    }
+  }
+  if (!entries.empty()) entries.resize(last + 1);
+  run.warm.joints = work.solution.gamma;
+}
+
+}  // namespace
+
+CollisionSettings collision_settings(const StepRun& run) {
+  const ConstraintScheme scheme = run.settings.constraints;
+  return {.margin = run.settings.contact_margin,
+          .points = scheme == ConstraintScheme::Manifold      ? ContactPoints::Manifold
+                    : scheme == ConstraintScheme::Multisphere ? ContactPoints::SubSpheres
+                                                              : ContactPoints::Deepest,
+          .sub_spheres = run.settings.sub_spheres};
+}
+
+bool step_recursive(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const double dt = run.settings.h;
+  if (!detect(run, dt)) return false;
+  work.rows = work.contacts;
+  Timer timer;
+  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,
+                row_settings(run, dt), 1.0, work.assembly);
+  start_from(run.warm, run, dt, work.solution);
+  run.report.seconds_assembly += timer.seconds();
+  if (!solve_rows(run, SolveKind::Step, dt)) return false;
+  find_trial(run, dt);
+  measure_trial(run);
+  for (int round = 1; run.settings.constraints == ConstraintScheme::Relcp; ++round) {
+    select_overlaps(run, round);
+    if (work.after.contacts.empty()) break;
+    if (round > run.settings.max_recursions) {  // jammed, or the solver is looser than the overlap
+      run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
+      break;
+    }
+    append_rows(run, dt);
+    if (!solve_rows(run, SolveKind::Recursion, dt)) return false;
+    ++run.report.recursions;
+    find_trial(run, dt);
+    measure_trial(run);
+  }
+  keep_pair_impulses(run);
+  run.x.q = work.q;
+  run.x.v.head(run.model.dynamic_v_size()) = work.solution.v;
+  run.x.t += dt;
+  if (!run.model.joints().empty())
+    run.report.joint_error = largest_joint_error(run.model, run.parameters, run.x.q, run.x.t);
+  return true;
+}
+
+}  // namespace orthant::internal
