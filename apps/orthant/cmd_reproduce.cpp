@@ -16,6 +16,7 @@ namespace {
 
 struct ReproduceOptions {
   std::string name, directory;
+  int size = 0;
   bool quick = false, list = false;
 };
 
@@ -48,7 +49,8 @@ int reproduce_command(const ReproduceOptions& options) {
     return kSuccess;
   }
   const reproduce::Experiment& experiment = reproduce::find_experiment(options.name);
-  reproduce::Options run{.directory = options.directory, .quick = options.quick, .progress = {}};
+  reproduce::Options run{
+      .directory = options.directory, .quick = options.quick, .size = options.size, .progress = {}};
   const bool terminal = isatty(fileno(stderr)) != 0;
   if (terminal) run.progress = show_progress;
   const reproduce::Result result = experiment.run(run);
@@ -77,6 +79,9 @@ void add_reproduce(CLI::App& root, Run& run) {
   command->add_option("name", options->name, "which; none: the list");
   command->add_option("-o,--output", options->directory, "folder for CSV, SVG and saved states");
   command->add_flag("--quick", options->quick, "a small form that ends within seconds");
+  command
+      ->add_option("--size", options->size, "bodies, cells or rings a side; default as published")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--list", options->list, "name the experiments and end");
   command->callback([&run, options] { run = [options] { return reproduce_command(*options); }; });
 }

@@ -18,7 +18,7 @@ constexpr std::array kMethods{Method::Automatic,           Method::Lemke,
                               Method::FischerNewton,       Method::InteriorPoint,
                               Method::NonsmoothNewton,     Method::ProjectedGradient,
                               Method::AcceleratedGradient, Method::ActiveSetCg,
-                              Method::Enumeration};
+                              Method::PairBlocks,          Method::Enumeration};
 
 std::string snake(std::string_view name) {
   std::string key(name);

@@ -18,6 +18,10 @@ namespace {
 constexpr std::array kExperiments = {
     Experiment{"ellipsoids", "two ellipsoids pushed past each other, against the exact motion",
                run_ellipsoids},
+    Experiment{"compaction", "ellipsoids drawn into a dense packing, against sub-spheres",
+               run_compaction},
+    Experiment{"colony", "rods that grow and divide, from one cell", run_colony},
+    Experiment{"chainmail", "interlaced rings pulled apart", run_chainmail},
 };
 
 /// Ticks at round numbers, or powers of ten.

@@ -15,6 +15,7 @@ namespace orthant::reproduce {
 struct Options {
   std::string directory;  ///< for CSV, SVG and saved states; empty: nothing is written
   bool quick = false;     ///< a small form that ends within seconds
+  int size = 0;           ///< bodies, cells or rings a side; 0: as published
   /// Called now and then with the share done and a word on it.
   std::function<void(double, std::string_view)> progress;
 };
@@ -49,6 +50,9 @@ std::span<const Experiment> experiments();
 const Experiment& find_experiment(std::string_view name);
 
 Result run_ellipsoids(const Options& options);
+Result run_compaction(const Options& options);
+Result run_colony(const Options& options);
+Result run_chainmail(const Options& options);
 
 /// "6.6e-03" and the like.
 std::string number(double x, int digits = 3);

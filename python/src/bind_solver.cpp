@@ -58,6 +58,7 @@ void bind_enums(nb::module_& m) {
       .value("ProjectedGradient", Method::ProjectedGradient)
       .value("AcceleratedGradient", Method::AcceleratedGradient)
       .value("ActiveSetCg", Method::ActiveSetCg)
+      .value("PairBlocks", Method::PairBlocks)
       .value("Polish", Method::Polish);
 }
 

@@ -82,6 +82,80 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
   });
 }
 
+/// Brings every box into the periodic one, and adds images of those that stick out: of two boxes
+/// that meet across a side at least one does.
+void wrap_boxes(const Model& model, const PeriodicBox& box, CollisionWorkspace& work) {
+  work.wrap.assign(work.order.size(), Vec3::Zero());
+  work.ghost_of.clear();
+  work.ghost.clear();
+  if (!box.any()) return;
+  const Vec3 period = box.hi - box.lo;
+  for (Index i = 0; i < work.bounded; ++i) {
+    Bounds& b = work.boxes[i];
+    std::array<std::array<std::int8_t, 3>, 3> choices = {};
+    std::array<int, 3> count = {1, 1, 1};
+    for (int d = 0; d < 3; ++d) {
+      if (!box.active[d]) continue;
+      if (!(period[d] > 0) || !(b.hi[d] - b.lo[d] < period[d])) {
+        const ShapeInstance& shape = model.shapes()[work.order[i]];
+        throw Error("periodic box", "must be larger than every body: direction " +
+                                        std::to_string(d) + " has " + to_text(period[d]) +
+                                        ", shape '" + shape.name + "' with its margin needs " +
+                                        to_text(b.hi[d] - b.lo[d]));
+      }
+      const double centre = 0.5 * (b.lo[d] + b.hi[d]);
+      work.wrap[i][d] = -period[d] * std::floor((centre - box.lo[d]) / period[d]);
+      b.lo[d] += work.wrap[i][d];
+      b.hi[d] += work.wrap[i][d];
+      if (b.hi[d] > box.hi[d]) choices[d][count[d]++] = -1;
+      if (b.lo[d] < box.lo[d]) choices[d][count[d]++] = 1;
+    }
+    for (int x = 0; x < count[0]; ++x)
+      for (int y = 0; y < count[1]; ++y)
+        for (int z = 0; z < count[2]; ++z) {
+          if (x + y + z == 0) continue;
+          work.ghost_of.push_back(i);
+          work.ghost.push_back({choices[0][x], choices[1][y], choices[2][z]});
+        }
+  }
+  for (std::size_t g = 0; g < work.ghost.size(); ++g) {
+    Bounds b = work.boxes[work.ghost_of[g]];
+    for (int d = 0; d < 3; ++d) {
+      b.lo[d] += work.ghost[g][d] * period[d];
+      b.hi[d] += work.ghost[g][d] * period[d];
+    }
+    work.boxes.push_back(b);
+    work.moves.push_back(work.moves[work.ghost_of[g]]);
+  }
+}
+
+/// Pairs of boxes => pairs of shapes with the periods between them, each once.
+void resolve_images(CollisionWorkspace& work) {
+  if (work.ghost_of.empty()) return;
+  for (IndexPair& pair : work.bounded_pairs) {
+    std::array<std::int8_t, 3> image = {0, 0, 0};
+    Index ends[2] = {pair.first, pair.second};
+    for (int side = 0; side < 2; ++side) {
+      if (ends[side] < work.bounded) continue;
+      const auto g = static_cast<std::size_t>(ends[side] - work.bounded);
+      ends[side] = work.ghost_of[g];
+      for (int d = 0; d < 3; ++d)
+        image[d] = static_cast<std::int8_t>(image[d] + (side == 0 ? -1 : 1) * work.ghost[g][d]);
+    }
+    if (ends[0] > ends[1]) {
+      std::swap(ends[0], ends[1]);
+      for (std::int8_t& n : image) n = static_cast<std::int8_t>(-n);
+    }
+    pair = {ends[0], ends[1], image};
+  }
+  std::erase_if(work.bounded_pairs, [](const IndexPair& p) { return p.first == p.second; });
+  std::sort(work.bounded_pairs.begin(), work.bounded_pairs.end());
+  work.bounded_pairs.erase(std::unique(work.bounded_pairs.begin(), work.bounded_pairs.end()),
+                           work.bounded_pairs.end());
+  work.boxes.resize(work.bounded);
+  work.moves.resize(work.bounded);
+}
+
 /// Half-spaces touch everything on their side: one comparison with each box.
 void add_half_space_pairs(const Model& model, const CollisionSettings& settings,
                           CollisionWorkspace& work) {
@@ -202,7 +276,17 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   const ShapeInstance& a = shape_at(first);
   const ShapeInstance& b = shape_at(second);
   const double* values = parameters.values.data();
-  const ShapePair pair = {a.view(values), b.view(values), work.placed[first], work.placed[second]};
+  // The image of B that may touch A, seen from where A really is.
+  Placed image = work.placed[second];
+  Vec3 shift = Vec3::Zero();
+  if (settings.periodic.any()) {
+    shift = work.wrap[second] - work.wrap[first];
+    for (int d = 0; d < 3; ++d)
+      if (settings.periodic.active[d])
+        shift[d] += indices.image[d] * (settings.periodic.hi[d] - settings.periodic.lo[d]);
+    image.X_WS.x += shift;
+  }
+  const ShapePair pair = {a.view(values), b.view(values), work.placed[first], image};
 
   const double margin = pair.margin(settings);
   const double way = std::max(pair.shift(0).norm(), pair.shift(1).norm()) + pair.turn();
@@ -210,7 +294,9 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   blank.key = {.body_a = model.body(a.body).uid,
                .body_b = model.body(b.body).uid,
                .shape_a = a.ordinal,
-               .shape_b = b.ordinal};
+               .shape_b = b.ordinal,
+               .image = indices.image};
+  blank.shift = shift;
   blank.body_a = a.body;
   blank.body_b = b.body;
   blank.shape_a = a.id;
@@ -257,7 +343,9 @@ void find_contacts(const Model& model, const Parameters& parameters, const VecX&
                                                       std::to_string(settings.sub_spheres));
   order_shapes(model, work);
   place_shapes(model, parameters, q, motion, settings, work);
+  wrap_boxes(model, settings.periodic, work);
   work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);
+  resolve_images(work);
   add_half_space_pairs(model, settings, work);
 
   const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);

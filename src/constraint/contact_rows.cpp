@@ -154,7 +154,7 @@ double gap_rate(const Model& model, const VecX& q, const VecX& v, const Contact&
   const Body& a = model.body(contact.body_a);
   const Body& b = model.body(contact.body_b);
   const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
-  const Vec3 lever_a = point - centre_of(a, q), lever_b = point - centre_of(b, q);
+  const Vec3 lever_a = point - centre_of(a, q), lever_b = point - centre_of(b, q) - contact.shift;
   const Side sides[2] = {{a, lever_a, 1}, {b, lever_b, -1}};
   return row_rate(sides, contact.normal, v);
 }
@@ -177,7 +177,7 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
     contact_frame(planar, contact.normal, block.frame);
     const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
     block.lever_a = point - centre_of(body_a, q);
-    block.lever_b = point - centre_of(body_b, q);
+    block.lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, block.lever_a, 1}, {body_b, block.lever_b, -1}};
     const double b_n = bias_of(contact, sides, v, v_free, settings, block);
 
@@ -211,7 +211,8 @@ void append_contact_position_rows(const Model& model, const Parameters& paramete
     const Body& body_a = model.body(contact.body_a);
     const Body& body_b = model.body(contact.body_b);
     const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
-    const Vec3 lever_a = point - centre_of(body_a, q), lever_b = point - centre_of(body_b, q);
+    const Vec3 lever_a = point - centre_of(body_a, q);
+    const Vec3 lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, lever_a, 1}, {body_b, lever_b, -1}};
     problem.laws.push_back(Law::orthant(1));
     b.push_back(std::max(contact.gap, -deepest));

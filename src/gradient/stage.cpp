@@ -63,6 +63,9 @@ Stage::Stage(const Model& model, const Parameters& parameters, const StepSetting
   if (record.kind != SolveKind::Step && record.kind != SolveKind::Impact &&
       record.kind != SolveKind::Projection)
     throw Error("step gradient", "a solve of this kind has no derivative here");
+  if (settings.drag_ratio != 1 || settings.thermal_energy > 0 || settings.periodic.any())
+    throw Error("step gradient",
+                "drag_ratio, thermal_energy and periodic boxes have no derivative here");
   assemble();
   answer_ = record.solution;
   gradient_ = std::make_unique<SolutionGradient>(assembly_.problem, scale_of(assembly_.problem),

@@ -18,6 +18,8 @@ bool huge(const ProblemTraits& t) { return t.rows > 60000; }
 bool large(const ProblemTraits& t) {
   return !huge(t) && !t.rolling && t.rows > (t.exact ? 1500 : t.frictional ? 300 : 250);
 }
+/// Frictionless contacts, many: the rows of one pair as one block (docs/relcp.md has the figures).
+bool many_pair_rows(const ProblemTraits& t) { return t.pair_rows && t.rows > 100; }
 bool not_large(const ProblemTraits& t) { return !large(t); }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
 bool no_equations(const ProblemTraits& t) { return t.equations == 0; }
@@ -34,6 +36,7 @@ bool few_pairs(const ProblemTraits& t) { return t.pairs <= 12 && t.velocities ==
 
 constexpr std::array kSeparable = {
     ChainLink{Method::InteriorPoint, Effort::Full, only_equations},
+    ChainLink{Method::PairBlocks, Effort::Full, many_pair_rows},
     ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::InteriorPoint, Effort::Full, large},

@@ -18,6 +18,7 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
   t.equations = p.bilateral_count();
   t.velocities = p.velocity_count();
   t.velocity_operator = p.H.kind() == VelocityMatrix::Kind::Operator;
+  bool only_orthant = true;
   for (const Law& law : p.laws) {
     if (law.kind == LawKind::Free) t.equations += law.dim;
     t.separable = t.separable && law.is_separable();
@@ -26,7 +27,10 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
     t.pairs += MixedLcp::accepts(law) ? MixedLcp::pairs_of(law) : 0;
     t.exact = t.exact || law.is_exact();
     t.rolling = t.rolling || law.has_rolling();
+    only_orthant = only_orthant && law.kind == LawKind::Orthant;
   }
+  t.pair_rows = only_orthant && t.blocks > 0 && p.C.empty() && p.F.empty() && !p.D.empty() &&
+                p.H.kind() == VelocityMatrix::Kind::BlockDiagonal && t.velocities > 0;
   return t;
 }
 
@@ -130,6 +134,15 @@ MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale
   return result;
 }
 
+const char* unless_pair_rows(const ProblemTraits& traits) {
+  return traits.pair_rows ? nullptr : "it needs frictionless contacts of rigid bodies, no joints";
+}
+
+MethodResult run_pair_blocks(const CanonicalProblem& p, const ProblemScale& scale, Effort,
+                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  return solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x);
+}
+
 const char* why_not_lemke(const ProblemTraits& traits) {
   if (!traits.separable && !traits.planar_exact) {
     return "it needs laws that act entry by entry, or planar Coulomb friction";
@@ -181,6 +194,7 @@ constexpr std::array kMethods = {
                 run_first_order<Method::AcceleratedGradient>},
     MethodEntry{Method::ActiveSetCg, false, unless_coupled, run_first_order<Method::ActiveSetCg>},
     MethodEntry{Method::NonsmoothNewton, true, always, run_nonsmooth_newton, true, newton_by_body},
+    MethodEntry{Method::PairBlocks, false, unless_pair_rows, run_pair_blocks},
     MethodEntry{Method::Polish, false, unless_operator, run_polish, true, polish_by_body},
 };
 

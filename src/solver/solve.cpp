@@ -59,6 +59,8 @@ std::string_view name_of(Method method) {
       return "active_set_cg";
     case Method::Polish:
       return "polish";
+    case Method::PairBlocks:
+      return "pair_blocks";
   }
   return "unknown";
 }

@@ -8,6 +8,7 @@
 #include "orthant/solver/interior_point.hpp"
 #include "orthant/solver/lemke.hpp"
 #include "orthant/solver/nonsmooth_newton.hpp"
+#include "orthant/solver/pair_blocks.hpp"
 #include "orthant/solver/polish.hpp"
 #include "orthant/solver/separable_newton.hpp"
 #include "solver/bilateral.hpp"
@@ -51,6 +52,7 @@ struct SolveWorkspace::Impl {
   FirstOrderWorkspace first_order;
   NonsmoothNewtonWorkspace nonsmooth_newton;
   PolishWorkspace polish;
+  PairBlocksWorkspace pair_blocks;
   LemkeWorkspace lemke;
   SeparableNewtonWorkspace separable_newton;
 };

@@ -102,6 +102,7 @@ bool detect(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
     return false;
+  if (!apply_overdamped_settings(run, dt)) return false;
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   find_motion(run, dt);
@@ -196,8 +197,8 @@ bool step_interval(StepRun& run, double dt) {
 
 bool step_with_halving(StepRun& run) {
   double left = run.settings.h;
-  find_contacts(run.model, run.parameters, run.x.q, {}, {.margin = run.settings.contact_margin},
-                run.work.collision, run.work.after);
+  find_contacts(run.model, run.parameters, run.x.q, {}, collision_settings(run), run.work.collision,
+                run.work.after);
   int halvings = 0;
   double last = left;
   while (left > 0) {
@@ -210,8 +211,8 @@ bool step_with_halving(StepRun& run) {
       find_displacement(run, dt);
       if (halvings >= run.settings.max_halvings) break;
       boxplus(run.model, run.x.q, run.work.delta, run.work.q);
-      find_contacts(run.model, run.parameters, run.work.q, {},
-                    {.margin = run.settings.contact_margin}, run.work.collision, run.work.after);
+      find_contacts(run.model, run.parameters, run.work.q, {}, collision_settings(run),
+                    run.work.collision, run.work.after);
       // An overlap that was there before is not the interval's doing.
       const double share = run.settings.halving_tolerance / run.settings.projection_tolerance;
       const bool deep = std::any_of(

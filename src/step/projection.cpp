@@ -55,8 +55,8 @@ void project_positions(StepRun& run) {
   double last = std::numeric_limits<double>::infinity();
   int stalled = 0;
   for (int round = 0;; ++round) {
-    find_contacts(run.model, run.parameters, run.x.q, {}, {.margin = run.settings.contact_margin},
-                  work.collision, work.after);
+    find_contacts(run.model, run.parameters, run.x.q, {}, collision_settings(run), work.collision,
+                  work.after);
     const double error = measure(run, joint_tolerance);
     if (error <= 1 || run.settings.stabilisation != Stabilisation::Projection) break;
     stalled = error > 0.9 * last ? stalled + 1 : 0;

@@ -78,8 +78,8 @@ bool substep(StepRun& run, double dt) {
   run.x.t += dt;
 
   // Second line: the other half of the forces, and velocities that the joints allow.
-  find_contacts(model, run.parameters, run.x.q, {}, {.margin = run.settings.contact_margin},
-                work.collision, work.rows);
+  find_contacts(model, run.parameters, run.x.q, {}, collision_settings(run), work.collision,
+                work.rows);
   std::erase_if(work.rows.contacts,
                 [&](const Contact& c) { return c.gap > contact_tolerance(run, c); });
   half_kick(run, dt, work.assembly);

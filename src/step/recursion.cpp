@@ -39,8 +39,8 @@ void find_trial(StepRun& run, double dt) {
 void measure_trial(StepRun& run) {
   Timer timer;
   find_contacts(run.model, run.parameters, run.work.q, {},
-                {.margin = 0, .points = ContactPoints::Deepest}, run.work.collision,
-                run.work.after);
+                {.margin = 0, .points = ContactPoints::Deepest, .periodic = run.settings.periodic},
+                run.work.collision, run.work.after);
   run.report.deepest = deepest_penetration(run.work.after);
   run.report.seconds_collision += timer.seconds();
 }
@@ -77,8 +77,24 @@ bool solve_rows(StepRun& run, SolveKind kind, double dt) {
   const bool finite =
       solve_and_report(run, kind, dt, run.work.assembly, run.work.rows, run.work.solution);
   run.report.seconds_solve += timer.seconds();
+  if (run.record != nullptr) run.record->solves.back().rows = row_settings(run, dt);
   run.report.constraints = static_cast<Index>(run.work.rows.contacts.size());
   return finite;
+}
+
+/// Rows that contradict each other have no answer, and what a solver ends with may be absurd in
+/// size. Motion beyond all that free flight and gaps ask for is refused: the bodies stay.
+void refuse_absurd_motion(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  if (run.report.outcome == Outcome::Converged) return;
+  double way = 0;
+  for (const Contact& c : work.rows.contacts) way = std::max(way, std::abs(c.gap));
+  const VecX& free = work.assembly.v_free;
+  if (free.size() > 0) way += dt * free.cwiseAbs().maxCoeff();
+  VecX& v = work.solution.v;
+  if (v.size() == 0 || dt * v.cwiseAbs().maxCoeff() <= 100 * way) return;
+  v.setZero();
+  work.solution.lambda.setZero();
 }
 
 /// What the pair as a whole pushed with; the next step begins with one row a pair.
@@ -98,6 +114,7 @@ void keep_pair_impulses(StepRun& run) {
     contact_impulse(block, run.settings.friction, run.model.shape(contact.shape_a).planar(), lambda,
                     entry.impulse_W, entry.torque_W);
     entry.normal_W = contact.normal;
+    entry.point_W = contact.point_a;
     entries.push_back(entry);
   }
   std::stable_sort(entries.begin(), entries.end(),
@@ -123,7 +140,8 @@ CollisionSettings collision_settings(const StepRun& run) {
           .points = scheme == ConstraintScheme::Manifold      ? ContactPoints::Manifold
                     : scheme == ConstraintScheme::Multisphere ? ContactPoints::SubSpheres
                                                               : ContactPoints::Deepest,
-          .sub_spheres = run.settings.sub_spheres};
+          .sub_spheres = run.settings.sub_spheres,
+          .periodic = run.settings.periodic};
 }
 
 bool step_recursive(StepRun& run) {
@@ -137,17 +155,20 @@ bool step_recursive(StepRun& run) {
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   if (!solve_rows(run, SolveKind::Step, dt)) return false;
+  refuse_absurd_motion(run, dt);
   find_trial(run, dt);
   measure_trial(run);
   for (int round = 1; run.settings.constraints == ConstraintScheme::Relcp; ++round) {
     select_overlaps(run, round);
     if (work.after.contacts.empty()) break;
+    if (run.report.outcome > Outcome::Stalled) break;  // no solution: more rows give none
     if (round > run.settings.max_recursions) {  // jammed, or the solver is looser than the overlap
       run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
       break;
     }
     append_rows(run, dt);
     if (!solve_rows(run, SolveKind::Recursion, dt)) return false;
+    refuse_absurd_motion(run, dt);
     ++run.report.recursions;
     find_trial(run, dt);
     measure_trial(run);

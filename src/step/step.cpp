@@ -42,6 +42,15 @@ void check_arguments(const StepRun& run) {
           s.restitution_threshold);
   require(s.overlap_tolerance > 0, "overlap_tolerance", "must be > 0", s.overlap_tolerance);
   require(s.max_recursions >= 0, "max_recursions", "must be >= 0", s.max_recursions);
+  require(std::isfinite(s.drag_ratio) && s.drag_ratio > 0, "drag_ratio", "must be > 0",
+          s.drag_ratio);
+  require(std::isfinite(s.thermal_energy) && s.thermal_energy >= 0, "thermal_energy",
+          "must be >= 0", s.thermal_energy);
+  if (s.drag_ratio != 1 || s.thermal_energy > 0) {
+    require(run.model.law() == LawOfMotion::Overdamped && !s.impact_events && s.max_halvings == 0,
+            "drag_ratio, thermal_energy", "need the overdamped law and whole steps", s.drag_ratio);
+  }
+  require(!(s.periodic.any() && s.impact_events), "impact_events", "exclude a periodic box", 1);
   if (s.constraints != ConstraintScheme::Manifold) {
     require(s.integrator == Integrator::Euler && !s.impact_events && s.max_halvings == 0,
             "constraints", "other than manifold exclude rattle, impact_events and max_halvings", 1);
@@ -93,6 +102,7 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
   }
   state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
   state.step = before.step + 1;
+  if (settings.thermal_energy > 0) state.rng[1] = before.rng[1] + 1;
   measure_energy(run);
   if (record != nullptr) {
     record->after = state;

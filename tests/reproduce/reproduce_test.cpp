@@ -11,7 +11,7 @@ namespace {
 class Quick : public ::testing::TestWithParam<Experiment> {};
 
 TEST_P(Quick, EveryCheckHolds) {
-  const Result result = GetParam().run({.directory = {}, .quick = true, .progress = {}});
+  const Result result = GetParam().run({.directory = {}, .quick = true, .size = 0, .progress = {}});
   EXPECT_FALSE(result.tables.empty());
   EXPECT_FALSE(result.checks.empty());
   for (const Check& check : result.checks)
@@ -20,7 +20,7 @@ TEST_P(Quick, EveryCheckHolds) {
 
 INSTANTIATE_TEST_SUITE_P(Experiments, Quick,
                          ::testing::ValuesIn(experiments().begin(), experiments().end()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& one) { return std::string(one.param.name); });
 
 TEST(Reproduce, UnknownNameSuggestsTheNearest) {
   try {

@@ -23,7 +23,7 @@ constexpr Method kAllMethods[] = {
     Method::Automatic,     Method::Enumeration,         Method::Lemke,
     Method::GaussSeidel,   Method::MinMapNewton,        Method::FischerNewton,
     Method::InteriorPoint, Method::NonsmoothNewton,     Method::ProjectedGradient,
-    Method::ActiveSetCg,   Method::AcceleratedGradient,
+    Method::ActiveSetCg,   Method::AcceleratedGradient, Method::PairBlocks,
 };
 
 TEST(Solve, EveryMethodIsHonestOnTheBank) {

@@ -51,17 +51,17 @@ Model crowd(const Shape& shape, int count, double spread, double friction, LawOf
   return builder.build();
 }
 
-struct Run {
+struct Totals {
   Outcome outcome = Outcome::Converged;
   double deepest = 0;
   int recursions = 0, most_contacts = 0;
 };
 
-Run run_steps(const Model& model, const StepSettings& settings, State& x, int steps,
+Totals run_steps(const Model& model, const StepSettings& settings, State& x, int steps,
               std::vector<StepRecord>* records = nullptr) {
   WarmStart warm;
   StepWorkspace work;
-  Run run;
+  Totals run;
   for (int i = 0; i < steps; ++i) {
     StepRecord record;
     const StepReport report = step(model, model.default_parameters(), settings, {}, x, warm, work,
@@ -86,7 +86,7 @@ TEST(Recursion, NoOverlapBeyondTheTolerance) {
   for (const auto& c : cases) {
     const Model model = crowd(c.shape, 8, c.spread, 0, LawOfMotion::Overdamped, 3, 4);
     State x = model.rest_state();
-    const Run run = run_steps(model, relcp(0.05), x, 40);
+    const Totals run = run_steps(model, relcp(0.05), x, 40);
     EXPECT_EQ(run.outcome, Outcome::Converged) << c.shape.name();
     EXPECT_GT(run.most_contacts, 3) << c.shape.name();
     EXPECT_GT(run.recursions, 0) << c.shape.name();
@@ -100,7 +100,7 @@ TEST(Recursion, SingleConstraintOverlapsWhereTheRecursionDoesNot) {
   StepSettings single = relcp(0.05);
   single.constraints = ConstraintScheme::Single;
   State x = model.rest_state();
-  const Run run = run_steps(model, single, x, 40);
+  const Totals run = run_steps(model, single, x, 40);
   EXPECT_GT(run.deepest, 1e-3);
   EXPECT_EQ(run.recursions, 0);
 }
@@ -191,7 +191,8 @@ TEST(Recursion, JammedStartHasANamedOutcome) {
   EXPECT_NE(report.outcome, Outcome::NotFinite);
   EXPECT_LE(report.recursions, 5);
   EXPECT_TRUE(x.q.allFinite());
-  EXPECT_NEAR(report.deepest, 0.2, 0.11);
+  EXPECT_NEAR(report.deepest, 0.2, 0.21);  // as it was, or pushed into one of the walls
+  EXPECT_GT(report.deepest, 0.1);
 }
 
 TEST(Recursion, FrictionAndInertia) {
@@ -201,7 +202,7 @@ TEST(Recursion, FrictionAndInertia) {
     settings.friction = friction;
     settings.solver.tolerance = 1e-9;
     State x = model.rest_state();
-    const Run run = run_steps(model, settings, x, 30);
+    const Totals run = run_steps(model, settings, x, 30);
     EXPECT_EQ(run.outcome, Outcome::Converged);
     EXPECT_GT(run.most_contacts, 3);
     EXPECT_LE(run.deepest, 1.0001e-5 * 0.25);
@@ -232,7 +233,7 @@ TEST(Recursion, SubSpheresHoldASmoothBodyRoughly) {
     settings.constraints = ConstraintScheme::Multisphere;
     settings.sub_spheres = n;
     State x = model.rest_state();
-    const Run run = run_steps(model, settings, x, 150);
+    const Totals run = run_steps(model, settings, x, 150);
     EXPECT_LT(run.deepest, last) << n;  // the true overlap falls as the spheres fill the body
     last = run.deepest;
   }

@@ -20,7 +20,8 @@ inline bool overlap(const Bounds& a, const Bounds& b) {
 }
 
 struct IndexPair {
-  Index first = 0, second = 0;  ///< first < second
+  Index first = 0, second = 0;                   ///< first < second
+  std::array<std::int8_t, 3> image = {0, 0, 0};  ///< periods added to the second
   auto operator<=>(const IndexPair&) const = default;
 };
 

@@ -5,6 +5,7 @@
 // fly past each other get none.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -21,10 +22,19 @@ enum class ContactPoints : std::uint8_t {
   SubSpheres,  ///< ellipsoids, capsules and tori as rows of inscribed spheres, all near pairs
 };
 
+/// A box whose opposite sides are one, in any of the three directions.
+struct PeriodicBox {
+  std::array<bool, 3> active = {false, false, false};
+  Vec3 lo = Vec3::Zero(), hi = Vec3::Zero();  ///< [m]; read in active directions only
+
+  bool any() const { return active[0] || active[1] || active[2]; }
+};
+
 struct CollisionSettings {
   double margin = 0.1;  ///< of half the width of the smaller shape [-]
   ContactPoints points = ContactPoints::Manifold;
   int sub_spheres = 13;  ///< a shape, SubSpheres only
+  PeriodicBox periodic = {};
 };
 
 /// Where a body may go within a step: its centre by either shift (with the velocity before and with
@@ -47,6 +57,9 @@ class CollisionWorkspace {
   std::vector<Placed> placed;  // by place in `order`
   std::vector<Bounds> boxes;   // swept and grown
   std::vector<unsigned char> moves;
+  std::vector<Vec3> wrap;                         // added to a shape to bring it into the box
+  std::vector<Index> ghost_of;                    // boxes beyond `bounded` are images of these
+  std::vector<std::array<std::int8_t, 3>> ghost;  // their periods
   BroadPhase broad_phase;
   std::vector<IndexPair> pairs, half_space_pairs, bounded_pairs;  // places in `order`
   std::vector<std::vector<Contact>> found;                        // by chunk

@@ -18,6 +18,8 @@ struct Contact {
   Vec3 point_a, point_b;   ///< witness points, world [m]
   Vec3 normal;             ///< unit, from B to A, world
   double gap = 0;          ///< negative = overlap [m]
+  /// What was added to B's place: the periodic image that touches A. Points are seen from A [m].
+  Vec3 shift = Vec3::Zero();
 };
 
 struct ContactSet {

@@ -40,6 +40,7 @@ enum class Method : std::uint8_t {
   AcceleratedGradient,  ///< Nesterov with restart, matrix-free
   ActiveSetCg,          ///< active-set projected conjugate gradients, matrix-free
   Polish,               ///< guesses the set of an approximate answer, solves its equations
+  PairBlocks,           ///< all rows of a body pair as one block: frictionless, matrix-free
 };
 std::string_view name_of(Method method);
 

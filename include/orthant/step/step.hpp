@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "orthant/collision/collision.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 #include "orthant/model/model.hpp"
@@ -50,6 +51,12 @@ struct StepSettings {
   double overlap_tolerance = 1e-5;  ///< of half the smaller width, Relcp only [-]
   int max_recursions = 50;          ///< a step, Relcp only; the outcome says when reached
   int sub_spheres = 13;             ///< a body, Multisphere only
+  PeriodicBox periodic = {};        ///< bodies meet across its sides; positions are not wrapped
+  /// Overdamped: drag across the body axis (x of its frame) over that along it [-]; 1: the local
+  /// drag of the model, 2: a slender body.
+  double drag_ratio = 1;
+  /// Overdamped: k_B T [J]; > 0: Brownian kicks from the counter-based generator of State::rng.
+  double thermal_energy = 0;
 };
 
 /// What a solve inside a step was for.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// reproduce/compaction.cpp: a dilute suspension of ellipsoids drawn into a packing (ReLCP
+// paper, 4.2, table 2); from the packed state each method takes the same few steps and is compared.
+// One search cut-off (0.4 of the minor radius) and one tolerance for all methods.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+#include "orthant/model/model_builder.hpp"
+#include "orthant/step/step.hpp"
+#include "reproduce/field.hpp"
+#include "reproduce/reproduce.hpp"
+
+namespace orthant::reproduce {
+namespace {
+
+constexpr double kMajor = 2, kMinor = 1, kVolumeFraction = 0.0025, kPi = 3.14159265358979323846;
+constexpr double kCutOff = 0.4;  // of the minor radius
+
+double random_unit(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15U);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+/// Uniform in a cube, isotropic, nothing touching.
+Model suspension(int count) {
+  const double volume = 4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction;
+  const double edge = std::cbrt(volume);
+  ModelBuilder builder;
+  builder.set_law(LawOfMotion::Overdamped);
+  builder.set_gravity(Vec3::Zero());
+  builder.add_material({.name = "smooth", .friction = 0});
+  std::vector<Vec3> centres;
+  std::uint64_t state = 1;
+  while (static_cast<int>(centres.size()) < count) {
+    const double x = random_unit(state), y = random_unit(state), z = random_unit(state);
+    const Vec3 c = edge * Vec3(x - 0.5, y - 0.5, z - 0.5);
+    const double a = random_unit(state), b = random_unit(state), d = random_unit(state);
+    if (std::any_of(centres.begin(), centres.end(),
+                    [&](const Vec3& o) { return (o - c).norm() < 2 * kMajor; }))
+      continue;
+    BodySpec body;
+    body.name = "e" + std::to_string(centres.size());
+    body.position = c;
+    const double u = std::sqrt(1 - a), w = std::sqrt(a);
+    body.orientation = {u * std::sin(2 * kPi * b), u * std::cos(2 * kPi * b),
+                        w * std::sin(2 * kPi * d), w * std::cos(2 * kPi * d)};
+    body.shapes.push_back(
+        {.shape = Shape::ellipsoid(kMajor, kMinor, kMinor), .material = "smooth"});
+    body.drag = 1;
+    body.length = 2 * kMajor;
+    builder.add_body(body);
+    centres.push_back(c);
+  }
+  builder.add_force(
+      CallbackSpec{.name = "field", .body = "e0", .callback = std::make_shared<RadialField>(-1)});
+  return builder.build();
+}
+
+StepSettings settings_of(ConstraintScheme scheme, double h, int spheres) {
+  StepSettings s;
+  s.h = h;
+  s.constraints = scheme;
+  s.sub_spheres = spheres;
+  s.contact_margin = kCutOff;
+  s.solver.tolerance = 1e-8;
+  return s;
+}
+
+struct Sample {
+  double constraints = 0, solves = 0, iterations = 0, seconds = 0, deepest = 0, failed = 0;
+  int most_solves = 0;
+};
+
+Sample measure(const Model& model, const State& packed, const StepSettings& settings, int steps) {
+  State x = packed;
+  WarmStart warm;
+  StepWorkspace work;
+  Sample s;
+  const Parameters parameters = model.default_parameters();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < steps; ++i) {
+    const StepReport r = step(model, parameters, settings, {}, x, warm, work);
+    s.constraints += r.constraints;
+    s.solves += r.recursions + 1;
+    s.iterations += r.iterations;
+    s.deepest = std::max(s.deepest, r.deepest);
+    s.failed += r.outcome != Outcome::Converged;
+    s.most_solves = std::max(s.most_solves, r.recursions + 1);
+  }
+  s.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
+  s.constraints /= steps;
+  s.solves /= steps;
+  s.iterations /= steps;
+  return s;
+}
+
+double mean_radius(const Model& model, const State& x) {
+  double sum = 0;
+  for (const BodyId id : model.dynamic_bodies())
+    sum += x.q.segment<3>(model.body(id).q_begin).norm();
+  return sum / model.dynamic_count();
+}
+
+}  // namespace
+
+Result run_compaction(const Options& options) {
+  Result result;
+  const int count = options.size > 0 ? options.size : options.quick ? 24 : 10000;
+  const Model model = suspension(count);
+  const Parameters parameters = model.default_parameters();
+  State x = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 0.1, 1);
+  // A body comes in at 1/4 a second: the corner's way, and some time to settle.
+  const double edge = std::cbrt(4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction);
+  const int steps = static_cast<int>(10 * (0.87 * edge * 4 + 30));
+  double deepest = 0, failed = 0, contact_solves = 0, contact_steps = 0;
+  int most_solves = 0;
+  std::vector<double> time, radius, constraints, solves;
+  for (int i = 0; i < steps; ++i) {
+    const StepReport r = step(model, parameters, settings, {}, x, warm, work);
+    deepest = std::max(deepest, r.deepest);
+    failed += r.outcome != Outcome::Converged;
+    if (r.constraints > 0) {
+      contact_solves += r.recursions + 1;
+      ++contact_steps;
+    }
+    most_solves = std::max(most_solves, r.recursions + 1);
+    if (i % 20 == 0) {
+      time.push_back(x.t);
+      radius.push_back(mean_radius(model, x));
+      constraints.push_back(r.constraints);
+      solves.push_back(r.recursions + 1);
+      if (options.progress)
+        options.progress(0.9 * i / steps, "compaction, t = " + number(x.t, 5) + ", " +
+                                              std::to_string(r.constraints) + " rows");
+    }
+  }
+  result.checks.push_back({"overlap at every ReLCP step", deepest, 1e-5});
+  result.checks.push_back({"steps not converged", failed, 0});
+  // Packed: within a quarter of the radius of a ball at 60 % (an upper bound on how dense).
+  const double ball = 0.75 * std::cbrt(count * kMajor * kMinor * kMinor / 0.6);
+  result.checks.push_back(
+      {"mean radius over that of a ball at 60 %", mean_radius(model, x) / ball, 1.35});
+  result.tables.push_back(
+      {"Compaction of " + std::to_string(count) + " ellipsoids at dt = 0.1, cut-off " +
+           number(kCutOff),
+       {"steps", "mean radius", "rows at the end", "rows a body", "mean solves", "most solves",
+        "deepest overlap"},
+       {{std::to_string(steps), number(mean_radius(model, x)), number(constraints.back(), 6),
+         number(constraints.back() / count), number(contact_solves / std::max(1.0, contact_steps)),
+         std::to_string(most_solves), number(deepest)}}});
+
+  const int few = options.quick ? 5 : 20;
+  for (const double h : {0.01, 0.1}) {
+    Table table{"From the packed state, " + std::to_string(few) + " steps of dt = " + number(h),
+                {"method", "rows", "rows / ReLCP", "solves", "iterations", "ms a step",
+                 "time / ReLCP", "true overlap", "published rows ratio", "published speed-up"},
+                {}};
+    const Sample base = measure(model, x, settings_of(ConstraintScheme::Relcp, h, 1), few);
+    const auto add = [&](const std::string& name, const Sample& s, const char* rows,
+                         const char* speed) {
+      table.rows.push_back({name, number(s.constraints, 6),
+                            number(s.constraints / base.constraints), number(s.solves),
+                            number(s.iterations), number(1e3 * s.seconds),
+                            number(s.seconds / base.seconds), number(s.deepest), rows, speed});
+    };
+    add("ReLCP", base, "1", "1");
+    result.checks.push_back(
+        {"ReLCP overlap from the packed state, dt = " + number(h), base.deepest, 1e-5});
+    add("single", measure(model, x, settings_of(ConstraintScheme::Single, h, 1), few), "-", "-");
+    struct Published {
+      int spheres;
+      const char *rows, *fine, *coarse;
+    };
+    static constexpr Published kPublished[] = {{3, "2", "0.8", "1.9"},
+                                               {7, "9.3", "7", "28"},
+                                               {13, "34", "39", "174"},
+                                               {17, "59", "67", "402"}};
+    for (const Published& p : kPublished) {
+      if (options.quick && p.spheres > 7) continue;
+      add("multisphere " + std::to_string(p.spheres),
+          measure(model, x, settings_of(ConstraintScheme::Multisphere, h, p.spheres), few), p.rows,
+          h < 0.05 ? p.fine : p.coarse);
+      if (options.progress) options.progress(0.95, "comparing methods");
+    }
+    result.tables.push_back(std::move(table));
+  }
+  const std::string names[] = {"t", "mean_radius", "rows", "solves"};
+  const std::vector<double> columns[] = {time, radius, constraints, solves};
+  write_file(options, "compaction.csv", to_csv(names, columns), result);
+  const Curve curves[] = {{"rows a body", time, {}}, {"solves a step", time, solves}};
+  std::vector<Curve> plotted(std::begin(curves), std::end(curves));
+  for (const double c : constraints) plotted[0].y.push_back(c / count);
+  write_file(options, "compaction.svg", plot_svg("Compaction", "t", "", plotted), result);
+  std::vector<std::vector<double>> state(7);
+  for (const BodyId id : model.dynamic_bodies())
+    for (std::size_t k = 0; k < 7; ++k)
+      state[k].push_back(x.q[model.body(id).q_begin + static_cast<Index>(k)]);
+  const std::string state_names[] = {"x", "y", "z", "qw", "qx", "qy", "qz"};
+  write_file(options, "compaction_packed.csv", to_csv(state_names, state), result);
+  return result;
+}
+
+}  // namespace orthant::reproduce

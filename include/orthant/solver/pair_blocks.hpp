@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/pair_blocks.hpp: frictionless problems with several rows a pair of bodies, matrix-free.
+//
+//   min ½ λᵀNλ + rᵀλ,  λ >= 0;   G = the blocks of N that belong to one pair of bodies
+//
+// The rows a recursion adds to a pair are nearly parallel to those it has, and that, not the
+// packing, makes N ill-conditioned. All rows of a pair are therefore one block: steps, projections
+// and preconditioning are taken in the metric G, in which such rows are no harder than one.
+#pragma once
+
+#include <memory>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant {
+
+struct PairBlocksSettings {
+  int max_iterations = 20000;
+  int judge_every = 25;  ///< iterations between two looks by the judge
+  /// Conjugate gradients on the rows that push, block gradient steps to change that set; false:
+  /// Barzilai–Borwein steps in the block metric.
+  bool conjugate = true;
+};
+
+class PairBlocksWorkspace {
+ public:
+  PairBlocksWorkspace();
+  ~PairBlocksWorkspace();
+  PairBlocksWorkspace(PairBlocksWorkspace&&) noexcept;
+  PairBlocksWorkspace& operator=(PairBlocksWorkspace&&) noexcept;
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Orthant laws only, no bilateral rows, F = 0, H block-diagonal.
+MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& scale,
+                               const PairBlocksSettings& settings, const MethodLimits& limits,
+                               PairBlocksWorkspace& work, Solution& x);
+
+}  // namespace orthant

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pair blocks: against Lemke on small problems, copies of rows and nearly parallel rows (what the
+// recursion makes), an unsolvable problem, and the same bits for any number of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "orthant/base/parallel.hpp"
+#include "orthant/solver/pair_blocks.hpp"
+#include "orthant/solver/solve.hpp"
+#include "support/splitmix.hpp"
+
+namespace orthant {
+namespace {
+
+using testing::SplitMix;
+
+/// Bodies in a ring and random chords, each pair with `copies` rows that differ by `spread`.
+CanonicalProblem packing(int bodies, int pairs, int copies, double spread, std::uint64_t seed) {
+  SplitMix random(seed);
+  CanonicalProblem p;
+  for (int b = 0; b < bodies; ++b) {
+    double* H = p.H.add_block(6);
+    const double mass = random.uniform(0.5, 2);
+    for (int i = 0; i < 6; ++i) H[i * 6 + i] = i < 3 ? mass : 0.4 * mass;
+  }
+  p.k.resize(6 * bodies);
+  for (Index i = 0; i < p.k.size(); ++i) p.k[i] = random.uniform(-1, 1);
+  std::vector<double> b;
+  for (int c = 0; c < pairs; ++c) {
+    const int one = c % bodies;
+    int two = c < bodies ? (c + 1) % bodies : random.index(bodies);
+    if (two == one) two = (one + 2) % bodies;
+    double row[12];
+    for (double& x : row) x = random.uniform(-1, 1);
+    const double gap = random.uniform(-0.3, 0.3);
+    for (int k = 0; k < copies; ++k) {
+      p.laws.push_back(Law::orthant(1));
+      p.D.begin_row(1);
+      for (int side = 0; side < 2; ++side) {
+        const int body = side == 0 ? one : two;
+        double* values = p.D.add(body, 6 * body, 6);
+        for (int i = 0; i < 6; ++i)
+          values[i] = row[6 * side + i] + (k == 0 ? 0.0 : spread * random.uniform(-1, 1));
+      }
+      b.push_back(gap);
+    }
+  }
+  p.b = Eigen::Map<const VecX>(b.data(), static_cast<Index>(b.size()));
+  p.e.resize(0);
+  return p;
+}
+
+SolveReport run(const CanonicalProblem& p, Method method, double tolerance, Solution& x) {
+  return solve(p, {.method = method, .tolerance = tolerance}, x);
+}
+
+TEST(PairBlocks, SameMotionAsLemke) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (const double spread : {0.0, 1e-12, 1e-6, 1e-3, 0.3}) {
+      const CanonicalProblem p = packing(8, 14, 3, spread, seed);
+      Solution x, truth;
+      const SolveReport reference = run(p, Method::Lemke, 1e-10, truth);
+      const SolveReport report = run(p, Method::PairBlocks, 1e-10, x);
+      ASSERT_EQ(reference.outcome, Outcome::Converged) << seed << " " << spread;
+      EXPECT_EQ(report.outcome, Outcome::Converged) << seed << " " << spread;
+      EXPECT_LT((x.v - truth.v).norm(), 1e-6 * (1 + truth.v.norm())) << seed << " " << spread;
+    }
+  }
+}
+
+TEST(PairBlocks, CopiesOfRowsCostAlmostNothing) {
+  const CanonicalProblem one = packing(200, 500, 1, 0, 3), five = packing(200, 500, 5, 1e-7, 3);
+  Solution x, y;
+  const SolveReport single = run(one, Method::PairBlocks, 1e-9, x);
+  const SolveReport many = run(five, Method::PairBlocks, 1e-9, y);
+  EXPECT_EQ(single.outcome, Outcome::Converged);
+  EXPECT_EQ(many.outcome, Outcome::Converged);
+  EXPECT_LE(many.iterations, 3 * single.iterations + 50);
+}
+
+TEST(PairBlocks, BothFormsAgree) {
+  const CanonicalProblem p = packing(60, 150, 2, 1e-3, 5);
+  const ProblemScale scale = scale_of(p);
+  VecX motion;
+  for (const bool conjugate : {true, false}) {
+    PairBlocksWorkspace work;
+    Solution x = zero_solution(p);
+    const MethodResult r =
+        solve_pair_blocks(p, scale, {.conjugate = conjugate}, {.tolerance = 1e-10}, work, x);
+    EXPECT_EQ(r.outcome, Outcome::Converged) << conjugate;
+    if (conjugate) motion = x.v;
+    EXPECT_LT((x.v - motion).norm(), 1e-7 * (1 + motion.norm()));
+  }
+}
+
+TEST(PairBlocks, UnsolvableEndsInBoundedWork) {
+  // One body squeezed from both sides: no answer.
+  CanonicalProblem p;
+  double* H = p.H.add_block(6);
+  for (int i = 0; i < 6; ++i) H[i * 6 + i] = 1;
+  p.k = VecX::Zero(6);
+  for (const double sign : {1.0, -1.0}) {
+    p.laws.push_back(Law::orthant(1));
+    p.D.begin_row(1);
+    p.D.add(0, 0, 6)[0] = sign;
+  }
+  p.b = VecX::Constant(2, -1.0);
+  p.e.resize(0);
+  Solution x;
+  const SolveReport report = solve(p, {.method = Method::PairBlocks, .max_iterations = 500}, x);
+  EXPECT_NE(report.outcome, Outcome::Converged);
+  EXPECT_TRUE(x.v.allFinite());
+}
+
+TEST(PairBlocks, SameBitsForAnyThreads) {
+  const CanonicalProblem p = packing(900, 2500, 2, 1e-4, 7);
+  VecX reference;
+  for (const int threads : {1, 2}) {
+    set_thread_count(threads);
+    Solution x;
+    (void)run(p, Method::PairBlocks, 1e-8, x);
+    if (threads == 1) reference = x.lambda;
+    EXPECT_TRUE(x.lambda == reference);
+  }
+  set_thread_count(1);
+}
+
+TEST(PairBlocks, RefusesWhatItCannotDo) {
+  CanonicalProblem p = packing(4, 5, 1, 0, 1);
+  p.laws[0] = Law::free(1);
+  EXPECT_NE(why_not_applicable(Method::PairBlocks, p), "");
+}
+
+}  // namespace
+}  // namespace orthant
