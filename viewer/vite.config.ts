@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // vite.config.ts: viewer/src => dist/viewer.html, one file with script and style inside.
 // The page is opened from disk and mailed around, so nothing may be loaded from anywhere.
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 import { sourceStamp } from './stamp';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
-const kNotice =
-  '<!-- Orthant viewer, Apache-2.0. Contains three.js, MIT, copyright 2010-2026 three.js authors. -->';
+// The licence of three.js asks to travel with every copy.
+const kLicence = readFileSync(`${root}/node_modules/three/LICENSE`, 'utf8').trim();
+const kNotice = `<!-- Orthant viewer, Apache-2.0. Contains three.js, MIT:\n\n${kLicence}\n-->`;
 
 /** Puts the one chunk and the one style sheet into the page and drops them as files. */
 function inline(): Plugin {

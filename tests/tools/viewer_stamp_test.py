@@ -36,6 +36,7 @@ class ViewerPage(unittest.TestCase):
     def test_names_the_licences(self):
         self.assertIn("Apache-2.0", PAGE[:2000])
         self.assertIn("three.js, MIT", PAGE[:2000])
+        self.assertIn("The above copyright notice and this permission notice", PAGE[:2000])
 
 
 if __name__ == "__main__":

@@ -82,3 +82,12 @@ export function figure(x: number): string {
   if (a >= 1e5 || a < 1e-3) return x.toExponential(2);
   return x.toFixed(a >= 100 ? 1 : a >= 10 ? 2 : a >= 1 ? 3 : 4);
 }
+
+/** A number among others of size `scale`: three decimals of it, no minus before zero. */
+export function figureOf(x: number, scale: number): string {
+  if (!Number.isFinite(x)) return String(x);
+  const decimals = 3 + Math.max(0, -Math.floor(Math.log10(Math.max(scale, 1e-30))) - 1);
+  if (decimals > 6) return Math.abs(x) < 1e-6 * scale ? '0' : x.toExponential(2);
+  const text = x.toFixed(decimals);
+  return Number(text) === 0 ? (0).toFixed(decimals) : text;
+}

@@ -2,9 +2,10 @@
 // main.ts: the run in the page, a dropped file or the sample => a Ui; window.orthantViewer for scripts.
 import './style.css';
 import { kColourModes, type ColourMode, type Theme } from './colour';
+import { byId } from './dom';
 import { decodeRun, decodeText, FormatError, type Run } from './format';
 import { gallery } from './sample';
-import { byId, Ui } from './ui';
+import { Ui } from './ui';
 
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 const calm = window.matchMedia('(prefers-reduced-motion: reduce)');

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ui.ts: buttons, keys and readouts around a Viewer.
 import { Quaternion, Vector3 } from 'three';
-import { cssGradient, figure, kColourModes, kSetColours, type ColourMode, type Theme } from './colour';
-import { kSetNames, type Run, type Signal } from './format';
+import { BodyCard } from './card';
+import { figure, kColourModes, type ColourMode, type Theme } from './colour';
+import { byId, el, icon, tool } from './dom';
+import type { Run, Signal } from './format';
+import { writeLegend } from './legend';
 import { derivedSignals, speedOf } from './measure';
 import { PlotStrip } from './plot';
 import { Viewer, type Options } from './viewer';
-
-const kIcons: Record<string, string> = {
-  play: '<path d="M7 5l12 7-12 7z" fill="currentColor"/>',
-  pause: '<path d="M8 5v14M16 5v14" stroke-width="3.4"/>',
-  back: '<path d="M17 6l-8 6 8 6zM6 6v12"/>',
-  forward: '<path d="M7 6l8 6-8 6zM18 6v12"/>',
-  loop: '<path d="M4 11V9a3 3 0 013-3h11M15 3l3 3-3 3M20 13v2a3 3 0 01-3 3H6M9 21l-3-3 3-3"/>',
-  points: '<circle cx="7" cy="8" r="2.6" fill="currentColor"/><circle cx="17" cy="10" r="2.6" fill="currentColor"/><circle cx="10" cy="17" r="2.6" fill="currentColor"/>',
-  forces: '<path d="M12 21V4M6.5 9.500L12 4l5.500 5.500"/>',
-  joints: '<circle cx="12" cy="12" r="3"/><path d="M14 10l6-6M10 14l-6 6"/>',
-  trail: '<path d="M3 18c5 1 4-9 9-9s3 6 8-3" stroke-dasharray="3 3"/><circle cx="20" cy="6" r="1.8" fill="currentColor"/>',
-  shadows: '<circle cx="12" cy="9" r="5.500"/><path d="M5 20h14" stroke-width="2.600"/>',
-  fit: '<path d="M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5"/>',
-  plots: '<path d="M4 4v16h16M7 15l4-5 3 3 5-7"/>',
-  light: '<circle cx="12" cy="12" r="4"/><path d="M12 3v2M12 19v2M3 12h2M19 12h2M5.600 5.600L7 7M17 17l1.400 1.400M5.600 18.400L7 17M17 7l1.400-1.400"/>',
-  dark: '<path d="M20 14.500A8 8 0 119.500 4a6.500 6.500 0 0010.500 10.500z"/>',
-  open: '<path d="M3 7a2 2 0 012-2h4l2 2h8a2 2 0 012 2v8a2 2 0 01-2 2H5a2 2 0 01-2-2z"/>',
-  help: '<circle cx="12" cy="12" r="9"/><path d="M9.500 9.500a2.600 2.600 0 115 .8c-.6 1.300-2.500 1.500-2.500 3.200M12 17h.01"/>',
-  close: '<path d="M6 6l12 12M18 6L6 18"/>',
-};
 
 const kKeys: [string, string][] = [
   ['Space', 'play or pause'], ['← →', 'one frame back, forward'], ['Shift ← →', 'ten frames'], ['↑ ↓', 'faster, slower'],
@@ -38,31 +21,6 @@ const kKeys: [string, string][] = [
 const kModeNames: Record<ColourMode, string> = { body: 'Body', speed: 'Speed', force: 'Force', set: 'Set' };
 const kTextEvery = 80; // ms between changes of numbers while playing; faster cannot be read
 
-export function icon(name: string): string {
-  return `<svg viewBox="0 0 24 24" aria-hidden="true">${kIcons[name]}</svg>`;
-}
-
-export function byId<T extends Element = HTMLElement>(id: string): T {
-  return document.getElementById(id) as unknown as T;
-}
-
-function el<K extends keyof HTMLElementTagNameMap>(tag: K, cls = '', text = ''): HTMLElementTagNameMap[K] {
-  const e = document.createElement(tag);
-  if (cls) e.className = cls;
-  if (text) e.textContent = text;
-  return e;
-}
-
-function tool(name: string, label: string, key: string, action: () => void, text = ''): HTMLButtonElement {
-  const b = el('button', text ? 'tool' : 'tool icon');
-  b.type = 'button';
-  b.innerHTML = icon(name) + (text ? `<span class="label">${text}</span>` : '');
-  b.setAttribute('aria-label', label);
-  b.title = key ? `${label} (${key})` : label;
-  b.addEventListener('click', action);
-  return b;
-}
-
 export class Ui {
   readonly viewer: Viewer;
   private readonly plots: PlotStrip;
@@ -74,16 +32,16 @@ export class Ui {
   private readonly theme: HTMLButtonElement;
   private readonly scrub = byId<HTMLInputElement>('scrub');
   private readonly clock = byId('clock');
-  private readonly card = byId('card');
+  private readonly card: BodyCard;
   private readonly help = byId<HTMLDialogElement>('help');
   private signals: Signal[] = [];
   private textAt = 0;
   private plotsOn = true;
-  private cardBody = -1;
   private readonly triad = new Quaternion(9, 9, 9, 9); // as drawn; none yet
 
   constructor(private readonly openFile: () => void) {
     this.viewer = new Viewer(byId<HTMLCanvasElement>('canvas'), (now) => this.shown(now));
+    this.card = new BodyCard(byId('card'), this.viewer, () => this.pick(-1), () => this.setFollow(!this.viewer.options.follow));
     this.plots = new PlotStrip(
       byId('strip'), byId('signals'), byId('lanes'), byId('lanes').querySelector('canvas') as HTMLCanvasElement,
       byId('cursor'), byId('limits'), (f) => this.seekFraction(f), () => this.layout());
@@ -263,8 +221,8 @@ export class Ui {
 
   setFollow(on: boolean): void {
     this.viewer.set({ follow: on && this.viewer.picked >= 0 });
-    this.cardBody = -1;
-    this.writeCard();
+    this.card.reset();
+    this.card.write();
   }
 
   showPlots(on: boolean): void {
@@ -301,8 +259,8 @@ export class Ui {
 
   pick(body: number): void {
     this.viewer.pick(body);
-    this.cardBody = -1;
-    this.writeCard();
+    this.card.reset();
+    this.card.write();
     const run = this.viewer.run;
     if (!run) return;
     // The picked body joins the plots; what was chosen stays.
@@ -336,117 +294,7 @@ export class Ui {
     this.play.innerHTML = icon(playback.playing ? 'pause' : 'play');
     this.play.setAttribute('aria-label', playback.playing ? 'Pause' : 'Play');
     this.play.title = playback.playing ? 'Pause (Space)' : 'Play (Space)';
-    this.writeLegend();
-  }
-
-  private writeLegend(): void {
-    const { options, ranges, run, scalarRange } = this.viewer;
-    const legend = byId('legend');
-    legend.replaceChildren();
-    const scale = (title: string, gradient: string, low: number, high: number) => {
-      const block = el('div');
-      const bar = el('div', 'scale');
-      bar.style.background = gradient;
-      const ends = el('div', 'ends');
-      ends.append(el('span', '', figure(low)), el('span', '', figure(high)));
-      block.append(el('div', '', title), bar, ends);
-      legend.append(block);
-    };
-    if (options.colour === 'speed' && ranges) scale('speed [m/s]', cssGradient('speed'), 0, ranges.speed);
-    if (options.colour === 'force' && ranges) scale('contact force on a body [N]', cssGradient('force'), 0, ranges.bodyForce);
-    if (scalarRange) scale(scalarRange.name, cssGradient('scalar'), scalarRange.low, scalarRange.high);
-    if (run?.contacts && (options.colour === 'set' || options.points)) {
-      const sets = el('div', 'sets');
-      for (const i of [1, 2, 0, 3]) {
-        if (i === 3 && !run.contacts.set.includes(3)) continue;
-        const s = el('span');
-        const swatch = el('i', 'swatch');
-        swatch.style.background = kSetColours[i];
-        s.append(swatch, kSetNames[i]);
-        sets.append(s);
-      }
-      legend.append(sets);
-    }
-    if (run?.contacts && options.forces) {
-      const label = el('label', '', 'arrow length');
-      const input = el('input');
-      input.type = 'range';
-      input.min = '-3';
-      input.max = '3';
-      input.step = '0.1';
-      input.value = String(Math.log2(options.arrowScale));
-      input.addEventListener('input', () => this.viewer.set({ arrowScale: 2 ** Number(input.value) }));
-      label.append(input);
-      legend.append(label);
-    }
-    legend.hidden = legend.childElementCount === 0;
-  }
-
-  private writeCard(): void {
-    const { run, picked, playback, options } = this.viewer;
-    this.card.hidden = picked < 0 || !run;
-    if (picked < 0 || !run) {
-      this.cardBody = -1;
-      return;
-    }
-    const body = run.bodies[picked];
-    if (this.cardBody !== picked) {
-      this.cardBody = picked;
-      const close = tool('close', 'Let go of the body', 'Esc', () => this.pick(-1));
-      close.classList.add('close');
-      const follow = el('button', 'tool', 'Follow');
-      follow.type = 'button';
-      follow.title = 'Camera follows the body (O)';
-      follow.setAttribute('aria-pressed', String(options.follow));
-      follow.addEventListener('click', () => this.setFollow(!options.follow));
-      const row = el('div', 'row');
-      row.append(follow);
-      const kinds = [...new Set(body.shapes.map((s) => s.type.replace('_', ' ')))].join(', ');
-      this.card.replaceChildren(
-        el('h2', '', body.name), el('p', 'kind', `${kinds || 'no shape'}${body.fixed ? ', fixed' : ''}`), close,
-        el('dl'), el('h3'), el('ul'), row);
-    }
-    const k = playback.frame;
-    const n = run.count;
-    const pose = run.poses.subarray(7 * (k * n + picked), 7 * (k * n + picked) + 7);
-    const triple = (v: ArrayLike<number>, o = 0) => [0, 1, 2].slice(0, run.planar ? 2 : 3).map((i) => v[o + i].toFixed(3)).join('  ');
-    const rows: [string, string][] = [['position [m]', triple(pose)]];
-    if (run.planar) rows.push(['angle [°]', ((180 / Math.PI) * Math.atan2(2 * pose[3] * pose[6], 1 - 2 * pose[6] ** 2)).toFixed(1)]);
-    if (run.velocities) {
-      const o = 6 * (k * n + picked);
-      rows.push(['velocity [m/s]', triple(run.velocities, o)]);
-      rows.push(['spin [rad/s]', run.planar ? run.velocities[o + 5].toFixed(3) : triple(run.velocities, o + 3)]);
-    }
-    rows.push(['speed [m/s]', figure(speedOf(run, k, picked))]);
-    const list = this.card.querySelector('dl') as HTMLElement;
-    list.replaceChildren(...rows.flatMap(([a, b]) => [el('dt', '', a), el('dd', '', b)]));
-    this.writeContacts(run, k, picked);
-  }
-
-  private writeContacts(run: Run, frame: number, body: number): void {
-    const title = this.card.querySelector('h3') as HTMLElement;
-    const list = this.card.querySelector('ul') as HTMLElement;
-    title.hidden = list.hidden = !run.contacts;
-    if (!run.contacts) return;
-    const c = run.contacts;
-    const mine: { other: number; force: number; set: number }[] = [];
-    for (let i = c.offset[frame]; i < c.offset[frame + 1]; ++i) {
-      if (c.a[i] !== body && c.b[i] !== body) continue;
-      mine.push({
-        other: c.a[i] === body ? c.b[i] : c.a[i],
-        force: Math.hypot(c.force[3 * i], c.force[3 * i + 1], c.force[3 * i + 2]), set: c.set[i],
-      });
-    }
-    mine.sort((a, b) => b.force - a.force);
-    title.textContent = mine.length === 0 ? 'No contact' : `${mine.length} contact${mine.length === 1 ? '' : 's'}`;
-    list.replaceChildren(...mine.slice(0, 5).map((m) => {
-      const li = el('li');
-      const swatch = el('i', 'swatch');
-      swatch.style.background = kSetColours[m.set];
-      li.append(swatch, el('span', '', run.bodies[m.other]?.name ?? 'world'), el('em', '', kSetNames[m.set]), el('b', '', `${figure(m.force)} N`));
-      return li;
-    }));
-    if (mine.length > 5) list.append(el('li', '', `and ${mine.length - 5} more`));
+    writeLegend(byId('legend'), this.viewer);
   }
 
   /** After every picture; numbers less often while playing, for they could not be read. */
@@ -462,7 +310,7 @@ export class Ui {
     this.clock.innerHTML = `${figureTime(playback.now, playback.duration)} s<small>frame ${playback.frame} of ${playback.time.length - 1}</small>`;
     this.scrub.setAttribute('aria-valuetext', `${figure(playback.now)} seconds, frame ${playback.frame}`);
     this.plots?.showValues(playback.frame);
-    this.writeCard();
+    this.card.write();
     if (!playback.playing && this.play.getAttribute('aria-label') === 'Pause') this.refresh();
   }
 

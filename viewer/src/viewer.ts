@@ -123,6 +123,11 @@ export class Viewer {
     return this.scenery?.ranges ?? null;
   }
 
+  /** Radius of all that is seen [m]. */
+  get size(): number {
+    return this.scenery?.extent.radius ?? 1;
+  }
+
   get scalarRange() {
     return this.scenery?.soft.find((s) => s.range)?.range ?? null;
   }

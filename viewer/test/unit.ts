@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Vector3 } from 'three';
 import type { InstancedBufferGeometry, Mesh } from 'three';
+import { figure, figureOf } from '../src/colour';
 import { ContactField } from '../src/contacts';
 import { decodeRun, decodeText, FormatError, type Run, type Shape, type Vec3 } from '../src/format';
 import { bakedPositions } from '../src/geometry';
@@ -186,4 +187,9 @@ test('arrows show what carries the moving body, whichever is written first', () 
   const plain = arrows(run);
   assert.ok(plain.length > 0 && plain.some((f) => f > 0) && plain.every((f) => f >= 0));
   assert.deepEqual(arrows(swapped).map((f) => f + 0), plain);
+});
+
+test('numbers are short, and small worlds keep their digits', () => {
+  assert.deepEqual([0, 12, 1234567.8, 0.00012, 3.14159, -42.123].map(figure), ['0', '12', '1.23e+6', '1.20e-4', '3.142', '-42.12']);
+  assert.deepEqual([figureOf(-1e-9, 2), figureOf(1.23456, 2), figureOf(0.0123456, 0.02), figureOf(1.5e-6, 3e-6)], ['0.000', '1.235', '0.0123', '1.50e-6']);
 });
