@@ -33,7 +33,8 @@ function inline(): Plugin {
         delete bundle[file.fileName];
       }
       const stamp = `<meta name="orthant-viewer-sources" content="${sourceStamp(root)}">`;
-      html = html.replace('<head>', () => `<head>\n${kNotice}\n${stamp}`);
+      // After the charset, which browsers look for in the first 1024 bytes.
+      html = html.replace('<meta charset="utf-8">', (charset) => `${charset}\n${stamp}\n${kNotice}`);
       page.fileName = 'viewer.html';
       page.source = html;
     },

@@ -29,6 +29,9 @@ class ViewerPage(unittest.TestCase):
     def test_has_one_place_for_a_run(self):
         self.assertEqual(PAGE.count(PLACEHOLDER), 1)
 
+    def test_says_its_charset_early(self):
+        self.assertLess(PAGE.encode().index(b'<meta charset="utf-8">'), 1000)  # browsers read 1024 bytes
+
     def test_loads_nothing(self):
         loads = re.findall(r'<(?:script|img|iframe)[^>]*\ssrc=|<link[^>]*href="(?!data:)', PAGE)
         self.assertEqual(loads, [])
