@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/scenes_bench.cpp: time of a step by stage, with penetration and residual beside it.
-// Scenes: cubes stacked (touching and with gaps, light and heavy), spheres and boxes that fall on a
-// floor, 10^3 and more: the time a body must not grow with their number.
+// bench/scenes_bench.cpp: steps a second and time by stage, with penetration and residual beside
+// it. Scenes: cubes stacked (touching and with gaps, light and heavy), a wall, an arch, a chain,
+// spheres on spheres that weigh a tenth, spheres that fall into a box and settle; and carpets of
+// spheres and boxes, 10^3 and more: the time a body must not grow with their number. All at the
+// default tolerance of a step, exact friction.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -9,26 +11,10 @@
 
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
-#include "support/splitmix.hpp"
+#include "scenes/scenes.hpp"
 
 namespace orthant {
 namespace {
-
-Model cube_stack(int count, double mass, double gap) {
-  ModelBuilder builder;
-  builder.add_material({.name = "stone", .friction = 0.6});
-  builder.add_body({.name = "floor",
-                    .motion = Motion::Fixed,
-                    .shapes = {{.shape = Shape::half_space(), .material = "stone"}}});
-  testing::SplitMix random(777);
-  for (int i = 0; i < count; ++i) {
-    const double x = random.uniform(-0.005, 0.005), y = random.uniform(-0.005, 0.005);
-    builder.add_body({.position = Vec3(x, y, 0.5 + i + gap * (i + 1)),
-                      .shapes = {{.shape = Shape::box(0.5, 0.5, 0.5), .material = "stone"}},
-                      .mass = mass});
-  }
-  return builder.build();
-}
 
 /// One layer of bodies on a floor, neighbours nearly touching: contacts grow with the bodies, the
 /// islands do not.
@@ -45,17 +31,19 @@ Model carpet(int count, bool boxes) {
   return builder.build();
 }
 
-void run(benchmark::State& bench, const Model& model) {
+/// Steps of the scene after the first `before` of them.
+void run(benchmark::State& bench, const Model& model, State state,
+         const StepSettings& settings = {}, int before = 3) {
   const Parameters parameters = model.default_parameters();
-  State state = model.rest_state();
   WarmStart warm;
   StepWorkspace workspace;
   StepReport sum;
   Index contacts = 0;
   int failed = 0;
-  for (int i = 0; i < 3; ++i) (void)step(model, parameters, {}, {}, state, warm, workspace);
+  for (int i = 0; i < before; ++i)
+    (void)step(model, parameters, settings, {}, state, warm, workspace);
   for (auto _ : bench) {
-    const StepReport report = step(model, parameters, {}, {}, state, warm, workspace);
+    const StepReport report = step(model, parameters, settings, {}, state, warm, workspace);
     sum.seconds_collision += report.seconds_collision;
     sum.seconds_assembly += report.seconds_assembly;
     sum.seconds_solve += report.seconds_solve;
@@ -63,6 +51,7 @@ void run(benchmark::State& bench, const Model& model) {
     sum.deepest = std::max(sum.deepest, report.deepest);
     sum.residual = std::max(sum.residual, report.residual);
     contacts = report.contacts;
+    sum.iterations += report.iterations;
     failed += report.outcome != Outcome::Converged;
   }
   const auto mean = [&](double seconds) {
@@ -73,6 +62,8 @@ void run(benchmark::State& bench, const Model& model) {
   bench.counters["solve_ms"] = mean(sum.seconds_solve);
   bench.counters["projection_ms"] = mean(sum.seconds_projection);
   bench.counters["contacts"] = contacts;
+  bench.counters["iterations"] =
+      benchmark::Counter(sum.iterations, benchmark::Counter::kAvgIterations);
   bench.counters["penetration"] = sum.deepest;
   bench.counters["residual"] = sum.residual;
   bench.counters["failed"] = failed;
@@ -80,14 +71,30 @@ void run(benchmark::State& bench, const Model& model) {
   bench.SetComplexityN(static_cast<std::int64_t>(model.dynamic_count()));
 }
 
+void run(benchmark::State& bench, const scenes::Scene& scene, int before) {
+  run(bench, scene.model, scene.state, scene.settings, before);
+}
+
 void bench_stack(benchmark::State& bench) {
-  run(bench, cube_stack(50, static_cast<double>(bench.range(0)), 1e-4 * bench.range(1)));
+  run(bench, scenes::stack(50, static_cast<double>(bench.range(0)), 1e-4 * bench.range(1)), 50);
+}
+void bench_pyramid(benchmark::State& bench) { run(bench, scenes::pyramid(), 50); }
+void bench_arch(benchmark::State& bench) { run(bench, scenes::arch(), 50); }
+void bench_chain(benchmark::State& bench) { run(bench, scenes::chain(50), 10); }
+void bench_mass_ratio(benchmark::State& bench) {
+  run(bench, scenes::mass_ratio_stack(8, 10, 1e-4 * bench.range(0)), 50);
+}
+void bench_spheres_in_a_box(benchmark::State& bench) {
+  run(bench, scenes::spheres_in_a_box(static_cast<int>(bench.range(0))),
+      static_cast<int>(bench.range(1)));
 }
 void bench_spheres(benchmark::State& bench) {
-  run(bench, carpet(static_cast<int>(bench.range(0)), false));
+  const Model model = carpet(static_cast<int>(bench.range(0)), false);
+  run(bench, model, model.rest_state());
 }
 void bench_boxes(benchmark::State& bench) {
-  run(bench, carpet(static_cast<int>(bench.range(0)), true));
+  const Model model = carpet(static_cast<int>(bench.range(0)), true);
+  run(bench, model, model.rest_state());
 }
 
 BENCHMARK(bench_stack)
@@ -95,7 +102,23 @@ BENCHMARK(bench_stack)
     ->ArgNames({"kg", "gap_0.1mm"})
     ->ArgsProduct({{1, 1000}, {0, 1}})
     ->Unit(benchmark::kMillisecond)
-    ->Iterations(50);
+    ->Iterations(200);
+BENCHMARK(bench_pyramid)->Name("pyramid")->Unit(benchmark::kMillisecond)->Iterations(200);
+BENCHMARK(bench_arch)->Name("arch")->Unit(benchmark::kMillisecond)->Iterations(200);
+BENCHMARK(bench_chain)->Name("chain_50_links")->Unit(benchmark::kMillisecond)->Iterations(200);
+BENCHMARK(bench_mass_ratio)
+    ->Name("spheres_10_times_heavier")
+    ->ArgName("gap_0.1mm")
+    ->DenseRange(0, 1)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(200);
+BENCHMARK(bench_spheres_in_a_box)
+    ->Name("spheres_in_a_box")
+    ->ArgNames({"count", "after"})
+    ->ArgsProduct({{125, 500}, {20}})
+    ->Args({2000, 15})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
 BENCHMARK(bench_spheres)
     ->Name("carpet_spheres")
     ->RangeMultiplier(10)

@@ -72,6 +72,7 @@ constexpr std::array kRigidFriction = {
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::Polish, Effort::Second, yes},
     ChainLink{Method::GaussSeidel, Effort::Second, yes},
     ChainLink{Method::Polish, Effort::Full, yes},
     ChainLink{Method::NonsmoothNewton, Effort::Second, yes},

@@ -36,7 +36,9 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
 
 namespace {
 
-constexpr Index kManyBlocks = 300;
+constexpr double kNear = 1e-4;         // residual of an answer that is nearly one
+constexpr Index kManyBlocks = 300;     // from here on a pile is large
+constexpr double kPivotingWork = 3e8;  // multiply-adds of factorisations that pivot: about a second
 
 const char* always(const ProblemTraits&) { return nullptr; }
 
@@ -124,9 +126,15 @@ MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale
   }
   MethodResult result =
       internal::polish_bodies(p, scale, settings, limits, work.bodies, work.body_polish, x);
-  if (effort == Effort::Quick || result.outcome == Outcome::Converged) return result;
-  // Pivoting over the whole matrix is slower and forgives more.
-  const MethodResult second = polish(p, scale, settings, limits, work.polish, x);
+  // Pivoting over the whole matrix is slower and forgives more. Near an answer a few contacts are
+  // in the wrong set, which sweeps settle sooner.
+  const bool pivot =
+      effort == Effort::Full || (effort == Effort::Second && result.residual > kNear);
+  if (!pivot || result.outcome == Outcome::Converged) return result;
+  MethodLimits pivoting = limits;
+  pivoting.work_limit =
+      limits.work_limit > 0 ? std::min(limits.work_limit, kPivotingWork) : kPivotingWork;
+  const MethodResult second = polish(p, scale, settings, pivoting, work.polish, x);
   result.outcome = second.outcome;
   result.residual = second.residual;
   result.iterations += second.iterations;

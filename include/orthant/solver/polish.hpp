@@ -37,7 +37,7 @@ ActiveSet active_set(const CanonicalProblem& p, const ProblemScale& scale, const
 struct PolishSettings {
   int max_iterations = 20;   ///< factorisations
   int inner_iterations = 5;  ///< Newton steps with one guess
-  int max_lost = 8;          ///< guesses in a row that lead nowhere, in body space
+  int max_lost = 20;         ///< guesses in a row that lead nowhere, in body space
   double proximal = 1e-10;   ///< weight that picks the nearest answer among redundant contacts
 };
 
