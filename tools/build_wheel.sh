@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# build_wheel.sh [FOLDER]: the wheel of the Python package with the shared libraries it needs inside,
+# in build/wheel or FOLDER. It runs without the build tree; bundle_wheel.py says which libraries and
+# which platform tag. Needs `tools/setup test python`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(realpath -m "${1:-build/wheel}")
+mkdir -p "$out/plain"
+printf '== building the extension (build/pip-*)\n'
+launcher=$(command -v ccache || true)
+.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
+  -C "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER=$launcher" -w "$out/plain" .
+printf '== adding the libraries\n'
+PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -B tools/bundle_wheel.py "$out"/plain/orthant-*.whl "$out"
