@@ -134,7 +134,9 @@ void bind_shape(nb::module_& m) {
       .def_static("half_plane", &Shape::half_plane, "Matter below, outward normal +y.")
       .def_prop_ro("kind", &Shape::kind)
       .def_prop_ro("dim", &Shape::dim, "2 planar, 3 in space.")
-      .def_prop_ro("parameters", [](const Shape& s) { return to_numpy(s.parameters()); })
+      .def_prop_ro(
+          "parameters", [](const Shape& s) { return to_numpy(s.parameters()); },
+          nb::rv_policy::move)
       .def("__repr__", [](const Shape& s) { return "Shape(" + s.name() + ")"; });
   nb::class_<Pose>(m, "Pose", "Position x [m] and orientation p, a unit quaternion (w, x, y, z).")
       .def(
@@ -145,10 +147,12 @@ void bind_shape(nb::module_& m) {
           },
           nb::arg("x") = nb::none(), nb::arg("p") = nb::none())
       .def_static("planar", &planar_pose<double>, nb::arg("x"), nb::arg("y"), nb::arg("theta"))
-      .def_prop_ro("x", [](const Pose& X) { return to_numpy(VecX(X.x)); })
-      .def_prop_ro("p", [](const Pose& X) {
-        return to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z)));
-      });
+      .def_prop_ro(
+          "x", [](const Pose& X) { return to_numpy(VecX(X.x)); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "p",
+          [](const Pose& X) { return to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))); },
+          nb::rv_policy::move);
 }
 
 void bind_specs(nb::module_& m) {

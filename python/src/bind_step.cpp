@@ -18,6 +18,14 @@ void fields(Tag<StepSettings>, auto&& field) {
   field("h", &S::h, "Step [s].");
   field("friction", &S::friction, "Exact Coulomb, convex cone, or pyramid.");
   field("pyramid_directions", &S::pyramid_directions, "Spatial pyramid only; even, >= 4.");
+  field("constraints", &S::constraints, "Which contact constraints a step has.");
+  field("overlap_tolerance", &S::overlap_tolerance, "Of half the smaller width, Relcp only [-].");
+  field("max_recursions", &S::max_recursions, "A step, Relcp only.");
+  field("sub_spheres", &S::sub_spheres, "A body, Multisphere only.");
+  field("periodic", &S::periodic, "Bodies meet across its sides; positions are not wrapped.");
+  field("drag_ratio", &S::drag_ratio,
+        "Overdamped: drag across the body axis over that along it [-].");
+  field("thermal_energy", &S::thermal_energy, "Overdamped: k_B T [J]; > 0: Brownian kicks.");
   field("stabilisation", &S::stabilisation, "How position errors are undone.");
   field("projection_tolerance", &S::projection_tolerance, "Of the body size [-].");
   field("baumgarte", &S::baumgarte, "Share of an error removed in a step, Baumgarte only [-].");
@@ -41,7 +49,9 @@ void fields(Tag<StepReport>, auto&& field) {
   field("iterations", &R::iterations, "Of all solves.");
   field("events", &R::events, "Impacts located.");
   field("events_exhausted", &R::events_exhausted, "max_events was reached.");
-  field("contacts", &R::contacts, "Number of contacts.");
+  field("contacts", &R::contacts, "Found at the start.");
+  field("recursions", &R::recursions, "Relcp: rounds that added rows.");
+  field("constraints", &R::constraints, "Contacts with rows in the last solve.");
   field("residual", &R::residual, "The judge's, worst solve [-].");
   field("deepest", &R::deepest, "Deepest penetration after the step [m].");
   field("joint_error", &R::joint_error, "Largest position error of a joint [m, rad].");
@@ -166,11 +176,56 @@ nb::dict python_rollout(const Model& model, const Parameters& parameters,
   return d;
 }
 
+nb::tuple box_state(const PeriodicBox& b) {
+  return nb::make_tuple(b.active, std::array<double, 3>{b.lo[0], b.lo[1], b.lo[2]},
+                        std::array<double, 3>{b.hi[0], b.hi[1], b.hi[2]});
+}
+
+void bind_periodic_box(nb::module_& m) {
+  nb::class_<PeriodicBox>(m, "PeriodicBox", "A box whose opposite sides are one, by direction.")
+      .def(
+          "__init__",
+          [](PeriodicBox* self, std::array<bool, 3> active, nb::object lo, nb::object hi) {
+            new (self)
+                PeriodicBox{active, to_vec3(lo, "PeriodicBox.lo"), to_vec3(hi, "PeriodicBox.hi")};
+          },
+          nb::arg("active") = std::array<bool, 3>{}, nb::arg("lo") = nb::make_tuple(0.0, 0.0, 0.0),
+          nb::arg("hi") = nb::make_tuple(0.0, 0.0, 0.0), "lo, hi: corners [m].")
+      .def_prop_ro("active", [](const PeriodicBox& b) { return b.active; })
+      .def_prop_ro(
+          "lo", [](const PeriodicBox& b) { return to_numpy(VecX(b.lo)); }, nb::rv_policy::move,
+          "[m]")
+      .def_prop_ro(
+          "hi", [](const PeriodicBox& b) { return to_numpy(VecX(b.hi)); }, nb::rv_policy::move,
+          "[m]")
+      .def("__getstate__", &box_state)
+      .def("__setstate__",
+           [](PeriodicBox& b, const nb::tuple& d) {
+             new (&b) PeriodicBox{nb::cast<std::array<bool, 3>>(d[0]), to_vec3(d[1], "lo"),
+                                  to_vec3(d[2], "hi")};
+           })
+      .def(
+          "__eq__",
+          [](const PeriodicBox& a, nb::object b) {
+            return nb::isinstance<PeriodicBox>(b) &&
+                   box_state(a).equal(box_state(nb::cast<const PeriodicBox&>(b)));
+          },
+          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const PeriodicBox& b) {
+        return "PeriodicBox" + nb::cast<std::string>(nb::repr(box_state(b)));
+      });
+}
+
 void bind_enums(nb::module_& m) {
   nb::enum_<FrictionModel>(m, "FrictionModel")
       .value("Coulomb", FrictionModel::Coulomb, "exact: a sliding contact stays closed")
       .value("Cone", FrictionModel::Cone, "convex: a sliding contact opens")
       .value("Pyramid", FrictionModel::Pyramid, "linear complementarity");
+  nb::enum_<ConstraintScheme>(m, "ConstraintScheme")
+      .value("Manifold", ConstraintScheme::Manifold, "face manifolds, positions projected")
+      .value("Single", ConstraintScheme::Single, "one row a pair, solved once")
+      .value("Relcp", ConstraintScheme::Relcp, "more rows until nothing overlaps")
+      .value("Multisphere", ConstraintScheme::Multisphere, "rows of inscribed spheres");
   nb::enum_<Stabilisation>(m, "Stabilisation")
       .value("Projection", Stabilisation::Projection)
       .value("Baumgarte", Stabilisation::Baumgarte)
@@ -184,6 +239,7 @@ void bind_enums(nb::module_& m) {
 
 void bind_step(nb::module_& m) {
   bind_enums(m);
+  bind_periodic_box(m);
   bind_settings<StepSettings>(m, "StepSettings", "How to step; plain values with defaults.");
   bind_report<StepReport>(m, "StepReport", "What a step did.");
   nb::class_<StepRecord>(m, "StepRecord", "All that the gradient of one step needs.")

@@ -146,6 +146,17 @@ def test_pickle_and_copy(block):
     x = copy.deepcopy(block.rest_state())
     assert x.q.tolist() == block.rest_state().q.tolist()
     assert ot.StepSettings().solver.tolerance == 1e-10
+    box = ot.PeriodicBox(active=(True, False, False), lo=(0, 0, 0), hi=(1, 0, 0))
+    again = pickle.loads(pickle.dumps(settings.replace(periodic=box)))
+    assert again.periodic == box and again != settings and again.periodic.hi[0] == 1
+
+
+def test_small_values_can_be_read():
+    assert ot.Shape.box(1, 2, 3).parameters.tolist() == [1, 2, 3]
+    assert ot.Shape.torus(2, 0.5).kind == ot.ShapeKind.Torus
+    pose = ot.Pose.planar(1, 2, np.pi)
+    assert pose.x.tolist() == [1, 2, 0]
+    np.testing.assert_allclose(pose.p, [0, 0, 0, 1], atol=1e-15)
 
 
 def test_settings_keep_their_parts(cube):
