@@ -58,7 +58,7 @@ struct Totals {
 };
 
 Totals run_steps(const Model& model, const StepSettings& settings, State& x, int steps,
-              std::vector<StepRecord>* records = nullptr) {
+                 std::vector<StepRecord>* records = nullptr) {
   WarmStart warm;
   StepWorkspace work;
   Totals run;
