@@ -34,6 +34,7 @@ constexpr std::array kGroups = {
     Group{"chain_drift", "a swinging chain of 50 links stays joined", chain_drift},
     Group{"chain_energy", "a swinging chain keeps its energy with rattle", chain_energy},
     Group{"four_bar", "a closed loop with redundant joints runs", four_bar},
+    Group{"gradients", "gradients of rollouts equal differences, by every input", gradients},
 };
 
 }  // namespace

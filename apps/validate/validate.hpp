@@ -63,5 +63,7 @@ void pendulum(Checks& out);
 void chain_drift(Checks& out);
 void chain_energy(Checks& out);
 void four_bar(Checks& out);
+// gradients.cpp
+void gradients(Checks& out);
 
 }  // namespace orthant::validation

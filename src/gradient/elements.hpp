@@ -62,6 +62,44 @@ void mass_element(R& r, BodyId id, bool with_velocity) {
   put_wrench(r, id, w, 1);
 }
 
+inline Vec3 values_of(const Vec3T<taping::Traced>& x) { return {x[0].v, x[1].v, x[2].v}; }
+inline Vec3 values_of(const Vec3T<Dual<1>>& x) { return {x[0].v, x[1].v, x[2].v}; }
+
+/// free_rotation() by its converged conditions: the midpoint is found in double, and one step of
+/// Newton with the matrix held carries the derivative. Turns of two radians and more take the
+/// kernel with its sub-steps.
+template <class T>
+FreeRotationT<T> free_rotation_once(const Mat3T<T>& J, const QuatT<T>& p, const Vec3T<T>& omega,
+                                    const T& h) {
+  const double length = value_of(h);
+  if (length * values_of(omega).norm() >= 2) return free_rotation<T>(J, p, omega, h);
+  Mat3 J0;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) J0(i, j) = value_of(J(i, j));
+  const Vec3T<T> spin = rotate(conjugate(p), omega);  // body axes
+  const Vec3T<T> P = J * spin;
+  const Vec3 W0 = midpoint_omega<double>(J0, values_of(P), values_of(spin), length);
+  const Vec3T<T> W{T(W0[0]), T(W0[1]), T(W0[2])};
+  const Vec3T<T> JW = J * W;
+  T ratio, slope;
+  tangent_ratio<T>(h * h * T(0.25 * W0.squaredNorm()), ratio, slope);
+  const Vec3T<T> F = JW - P + W.cross(JW) * (ratio * h * T(0.5));
+
+  const double r0 = value_of(ratio), s0 = value_of(slope), half = 0.5 * length;
+  const Vec3 JW0 = J0 * W0, gyro = W0.cross(JW0);
+  Mat3 A = J0 + (cross_matrix(W0) * J0 - cross_matrix(JW0)) * (r0 * half);
+  A += gyro * W0.transpose() * (s0 * length * half * half);
+  const Mat3 inverse = A.inverse();
+  Vec3T<T> middle;
+  for (int i = 0; i < 3; ++i)
+    middle[i] =
+        T(W0[i]) - (F[0] * T(inverse(i, 0)) + F[1] * T(inverse(i, 1)) + F[2] * T(inverse(i, 2)));
+  FreeRotationT<T> r;
+  r.turn = rotate(p, middle) * h;
+  r.omega = rotate(boxplus(p, r.turn), Vec3T<T>(middle * T(2) - spin));
+  return r;
+}
+
 /// M (v* − v⁺) + h m g of a step, and where it flies: the tangent of its flight.
 template <class R>
 void body_element(R& r, BodyId id, bool flies) {
@@ -97,7 +135,7 @@ void body_element(R& r, BodyId id, bool flies) {
     const QuatT<T> p = r.place(id).pose.p;
     // Gyroscopic terms are quadratic in the spin: a body that does not turn has none.
     if (value_of(spin.squaredNorm()) > 0) {
-      const FreeRotationT<T> free = free_rotation<T>(J, p, spin, h);
+      const FreeRotationT<T> free = free_rotation_once<T>(J, p, spin, h);
       coast = free.omega;
       turn = free.turn;
     }
@@ -354,7 +392,7 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   using T = ScalarOf<R>;
   const Model& model = r.x.model;
   const bool planar = model.shape(contact.shape_a).planar();
-  const double* lambda = r.x.record.solution.lambda.data() + block.row;
+  const double* lambda = r.x.answer.lambda.data() + block.row;
   ContactGeometry<T> c = geometry_of(r, contact);
   r.gap(number, c.point.gap);
   Vec3T<T> frame[3];
@@ -435,8 +473,7 @@ void position_contact_element(R& r, const Contact& contact, Index number, Index 
   if (!limited) w += c.point.gap;
   r.block_row(row, w);
   const Vec3T<T> zero(T(0), T(0), T(0));
-  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.record.solution.lambda[row])),
-              zero);
+  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[row])), zero);
 }
 
 // --- joints -------------------------------------------------------------------------------------
@@ -487,7 +524,7 @@ void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
   } else {
     x = end_twists(r, j);
   }
-  const VecX& gamma = r.x.record.solution.gamma;
+  const VecX& gamma = r.x.answer.gamma;
   const double t = r.x.record.t, h = r.x.record.duration;
   for (Index i = 0; i < j.row_count; ++i) {
     const JointRowT<T> row = joint_row<T>(j.kind, j.planar, i, f);
@@ -543,7 +580,7 @@ Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index 
     rest(j.b, x.v_b, x.w_b);
   }
   const T rate = rate_of(along, x), h = step ? r.duration() : T(1);
-  const VecX& lambda = r.x.record.solution.lambda;
+  const VecX& lambda = r.x.answer.lambda;
   Index count = 0;
   const auto put = [&](double sign, const T& offset) {
     r.block_row(row + count, rate * T(sign) + offset);

@@ -52,6 +52,7 @@ struct SolveContext {
   const Parameters& parameters;
   const VecX& u;
   const SolveRecord& record;
+  const Solution& answer;  // what is held: the recorded one, or a point of the central path
   bool with_parameters = true;
 
   double control(Index i) const { return u.size() == 0 ? 0 : u[i]; }
@@ -119,7 +120,7 @@ class Reader {
     if (id == kWorld) return;
     const Body& body = x.model.body(id);
     if (!body.is_dynamic()) return velocity(id, out);
-    for (Index i = 0; i < body.v_size; ++i) out[i] = T(x.record.solution.v[body.v_begin + i]);
+    for (Index i = 0; i < body.v_size; ++i) out[i] = T(x.answer.v[body.v_begin + i]);
   }
 
   const SolveContext& x;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/smoothing.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "orthant/math/law_kernel.hpp"
@@ -146,6 +147,37 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
   }
 }
 
+/// The same on the central path: P by λ and PG by w now differ, both from one smooth map.
+/// `residual` gets λ − Π_κ.
+void smoothed_block(const Law& law, const double* lambda, const double* w, double tau, double kappa,
+                    BlockDerivative& out, double* residual) {
+  using D = Dual<7>;
+  D l[3], y[3], image[3];
+  const int n = law.dim;
+  const auto evaluate = [&](int from, int count) {
+    for (int i = 0; i < count; ++i) {
+      l[i] = D::variable(lambda[from + i], i);
+      y[i] = D::variable(w[from + i], 3 + i);
+    }
+    Law part = law;
+    part.dim = Law::narrow(count);
+    internal::smooth_projection(part, D::variable(law.mu, 6), l, y, tau, kappa, image);
+    for (int r = 0; r < count; ++r) {
+      residual[from + r] = lambda[from + r] - image[r].v;
+      for (int c = 0; c < count; ++c) {
+        out.P[(from + r) * n + from + c] = image[r].d[c];
+        out.PG[(from + r) * n + from + c] = -image[r].d[3 + c] / tau;
+      }
+      out.by_mu[from + r] = image[r].d[6];
+    }
+  };
+  if (law.is_separable()) {
+    for (int i = 0; i < n; ++i) evaluate(i, 1);
+  } else {
+    evaluate(0, n);
+  }
+}
+
 VecX or_zero(const VecX& x, Index n, const char* what) {
   if (x.size() == 0) return VecX::Zero(n);
   if (x.size() != n) {
@@ -232,6 +264,9 @@ struct SolutionGradient::Impl {
   VecX rhs, unknown, defect, trial;
 
   void differentiate_laws(const ProblemScale& scale);
+  /// Moves x to the central path and differentiates the laws there.
+  void follow_path();
+  double smooth_laws(VecX& residual);
   void assemble();
   /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
   void apply_tpg(const VecX& y, bool transposed, VecX& out) const;
@@ -280,6 +315,73 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       certificate.floating += out.state[r] == ContactState::Floating ? 1 : 0;
     }
   }
+}
+
+double SolutionGradient::Impl::smooth_laws(VecX& residual) {
+  // Everything the path asks for, and how far from it x is, in scaled units.
+  residual.setZero(nv + nc + nl);
+  VecX balance;
+  p->H.multiply(x.v, balance);
+  balance -= p->k;
+  if (nc > 0) p->C.multiply_transpose_add(-1, x.gamma, balance);
+  if (!p->D.empty()) p->D.multiply_transpose_add(-1, x.lambda, balance);
+  residual.head(nv) = balance;
+  VecX joints = p->e;
+  if (nc > 0) p->C.multiply_add(1, x.v, joints);
+  residual.segment(nv, nc) = joints;
+  x.w = p->b;
+  if (!p->D.empty()) p->D.multiply_add(1, x.v, x.w);
+  if (!p->F.empty()) p->F.multiply_add(1, x.lambda, x.w);
+  double size = 0, error = 0;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const Index at = offset[c];
+    blocks[c].by_mu_r[0] = 0;
+    smoothed_block(p->laws[c], x.lambda.data() + at, x.w.data() + at, tau[at], settings.kappa,
+                   blocks[c], residual.data() + nv + nc + at);
+    for (int r = 0; r < p->laws[c].dim; ++r) {
+      size = std::max(size, std::abs(x.lambda[at + r]) + tau[at + r] * std::abs(x.w[at + r]));
+      error = std::max(error, std::abs(residual[nv + nc + at + r]));
+    }
+  }
+  double momentum = 0;
+  for (Index i = 0; i < nv; ++i) momentum = std::max(momentum, std::abs(p->k[i]));
+  if (nv > 0) error = std::max(error, balance.cwiseAbs().maxCoeff());
+  return error / (size + momentum + std::numeric_limits<double>::min());
+}
+
+void SolutionGradient::Impl::follow_path() {
+  constexpr int kMaxSteps = 60, kMaxHalvings = 30;
+  constexpr double kOnPath = 1e-10;
+  for (const Law& law : p->laws)
+    if (law.has_rolling())
+      throw Error("solution gradient", "GradientMode::Smoothed has no rolling friction");
+  if (!(settings.kappa > 0) || !std::isfinite(settings.kappa))
+    throw Error("solution gradient settings.kappa",
+                "must be finite and > 0, got " + to_text(settings.kappa));
+  certificate.kappa = settings.kappa;
+  VecX residual, step, trial_residual;
+  double error = smooth_laws(residual);
+  for (int k = 0; k < kMaxSteps && error > kOnPath; ++k) {
+    assemble();
+    solve(VecX(-residual), false, step);
+    const Solution from = x;
+    double length = 1, next = error;
+    for (int i = 0; i < kMaxHalvings; ++i, length *= 0.5) {
+      x.v = from.v + length * step.head(nv);
+      x.gamma = from.gamma + length * step.segment(nv, nc);
+      x.lambda = from.lambda + length * step.tail(nl);
+      next = smooth_laws(trial_residual);
+      if (next < (1 - 0.1 * length) * error) break;
+    }
+    if (!(next < error)) {
+      x = from;
+      (void)smooth_laws(residual);
+      break;
+    }
+    error = next;
+    residual.swap(trial_residual);
+  }
+  certificate.central_error = error;
 }
 
 void SolutionGradient::Impl::assemble() {
@@ -375,12 +477,12 @@ void SolutionGradient::Impl::assemble() {
   for (auto& t : entries) {
     t = {t.row(), t.col(), row_scale[t.row()] * t.value() * column_scale[t.col()]};
   }
+  for (Index j = nv; j < n; ++j) entries.emplace_back(j, j, 0.0);  // room for the regularisation
   A.setFromTriplets(entries.begin(), entries.end());
   proximal = VecX::Zero(n);
   proximal.tail(nc + nl).setConstant(settings.proximal);
   SparseMatrix regularised = A;
   for (Index j = nv; j < n; ++j) regularised.coeffRef(j, j) += proximal[j];
-  regularised.makeCompressed();
   lu.analyze(regularised);
   if (!lu.factorize(regularised)) {
     throw Error("solution gradient", "the derivative's linear system is singular beyond repair");
@@ -457,6 +559,7 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
   }
   m.x.w = work.w;
   m.differentiate_laws(scale);
+  if (settings.mode == GradientMode::Smoothed) m.follow_path();
   m.assemble();
 }
 
@@ -465,6 +568,7 @@ SolutionGradient::SolutionGradient(SolutionGradient&&) noexcept = default;
 SolutionGradient& SolutionGradient::operator=(SolutionGradient&&) noexcept = default;
 
 const GradientCertificate& SolutionGradient::certificate() const { return impl_->certificate; }
+const Solution& SolutionGradient::answer() const { return impl_->x; }
 
 ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
   Impl& m = *impl_;

@@ -67,9 +67,8 @@ Stage::Stage(const Model& model, const Parameters& parameters, const StepSetting
     throw Error("step gradient",
                 "drag_ratio, thermal_energy and periodic boxes have no derivative here");
   assemble();
-  answer_ = record.solution;
   gradient_ = std::make_unique<SolutionGradient>(assembly_.problem, scale_of(assembly_.problem),
-                                                 answer_, gradient.solution);
+                                                 record.solution, gradient.solution);
   find_displacement();
   if (record.kind != SolveKind::Step) return;
   for (const Force& force : model.forces()) {
@@ -379,7 +378,7 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv) {
 void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
               Index contact, double weight, bool with_parameters, SolveInputs& in) {
   static const VecX none;
-  const SolveContext x{model, parameters, none, record, with_parameters};
+  const SolveContext x{model, parameters, none, record, record.solution, with_parameters};
   SolveOutputs weights;
   weights.gap = VecX::Constant(1, weight);
   taping::Tape tape;
@@ -391,7 +390,7 @@ void pull_gap(const Model& model, const Parameters& parameters, const SolveRecor
 double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
                 Index contact, const SolveInputs& direction) {
   static const VecX none;
-  const SolveContext x{model, parameters, none, record, true};
+  const SolveContext x{model, parameters, none, record, record.solution, true};
   SolveOutputs changes;
   changes.gap = VecX::Zero(1);
   Push reader(x, direction, changes);

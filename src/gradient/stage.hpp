@@ -39,8 +39,8 @@ class Stage {
     bool with_parameters;
   };
   SolveContext context() const {
-    return {*context_.model, *context_.parameters, *context_.u, *context_.record_,
-            context_.with_parameters};
+    return {*context_.model,   *context_.parameters, *context_.u,
+            *context_.record_, gradient_->answer(),  context_.with_parameters};
   }
   template <class R>
   void walk(R& reader) const;
@@ -56,7 +56,6 @@ class Stage {
 
   Arguments context_;
   Assembly assembly_;
-  Solution answer_;
   VecX delta_;  // of this solve, as State::v; Impact: zero
   std::unique_ptr<SolutionGradient> gradient_;
   std::vector<GapBranch> branches_;

@@ -134,6 +134,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.margin = std::min(c.margin, one.margin);
     c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
     c.residual = std::max(c.residual, one.residual);
+    if (one.kappa > 0) blame("smoothed: of the central path");
     if (kind == SolveKind::Projection) continue;
     for (std::size_t i = 0; i < stage.blocks().size(); ++i)
       c.contacts.push_back({stage.record().contacts.contacts[i].key,

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace orthant::taping {
@@ -22,31 +24,30 @@ class Tape {
     double da, db;      // derivative by each
   };
 
-  std::int32_t push(std::int32_t a, double da, std::int32_t b, double db) {
-    nodes_.push_back({a, b, da, db});
-    adjoints_.push_back(0);
-    return static_cast<std::int32_t>(nodes_.size()) - 1;
+  [[gnu::always_inline]] std::int32_t push(std::int32_t a, double da, std::int32_t b, double db) {
+    if (size_ == capacity_) grow();
+    nodes_[size_] = {a, b, da, db};
+    adjoints_[size_] = 0;
+    return size_++;
   }
   /// An input whose derivative is added to *to by sweep().
   std::int32_t input(double* to) {
-    inputs_.push_back({static_cast<std::int32_t>(nodes_.size()), to});
+    inputs_.push_back({size_, to});
     return push(-1, 0, -1, 0);
   }
-  void seed(std::int32_t i, double by) { adjoints_[static_cast<std::size_t>(i)] += by; }
-  bool empty() const { return nodes_.empty(); }
+  void seed(std::int32_t i, double by) { adjoints_[i] += by; }
 
   /// Adds the derivative of Σ seeds · outputs to every input and starts anew.
   void sweep() {
-    for (std::size_t i = nodes_.size(); i-- > 0;) {
+    for (std::int32_t i = size_; i-- > 0;) {
       const double y = adjoints_[i];
       if (y == 0) continue;
       const Node& n = nodes_[i];
-      if (n.a >= 0) adjoints_[static_cast<std::size_t>(n.a)] += y * n.da;
-      if (n.b >= 0) adjoints_[static_cast<std::size_t>(n.b)] += y * n.db;
+      if (n.a >= 0) adjoints_[n.a] += y * n.da;
+      if (n.b >= 0) adjoints_[n.b] += y * n.db;
     }
-    for (const auto& [node, to] : inputs_) *to += adjoints_[static_cast<std::size_t>(node)];
-    nodes_.clear();
-    adjoints_.clear();
+    for (const auto& [node, to] : inputs_) *to += adjoints_[node];
+    size_ = 0;
     inputs_.clear();
   }
 
@@ -55,8 +56,20 @@ class Tape {
     std::int32_t node;
     double* to;
   };
-  std::vector<Node> nodes_;
-  std::vector<double> adjoints_;
+  [[gnu::noinline]] void grow() {
+    const std::int32_t wanted = capacity_ == 0 ? 4096 : 2 * capacity_;
+    auto nodes = std::make_unique<Node[]>(static_cast<std::size_t>(wanted));
+    auto adjoints = std::make_unique<double[]>(static_cast<std::size_t>(wanted));
+    std::copy_n(nodes_.get(), size_, nodes.get());
+    std::copy_n(adjoints_.get(), size_, adjoints.get());
+    nodes_ = std::move(nodes);
+    adjoints_ = std::move(adjoints);
+    capacity_ = wanted;
+  }
+
+  std::unique_ptr<Node[]> nodes_;
+  std::unique_ptr<double[]> adjoints_;
+  std::int32_t size_ = 0, capacity_ = 0;
   std::vector<Input> inputs_;
 };
 
@@ -70,11 +83,12 @@ struct Traced {
   Traced(double value) : v(value) {}  // NOLINT: a constant needs no tape
   Traced(double value, Tape* on, std::int32_t at) : v(value), tape(on), node(at) {}
 
-  Traced chain(double f, double df) const {
+  [[gnu::always_inline]] Traced chain(double f, double df) const {
     if (tape == nullptr) return f;
     return {f, tape, tape->push(node, df, -1, 0)};
   }
-  static Traced join(double f, const Traced& a, double da, const Traced& b, double db) {
+  [[gnu::always_inline]] static Traced join(double f, const Traced& a, double da, const Traced& b,
+                                            double db) {
     if (a.tape == nullptr) return b.tape == nullptr ? Traced(f) : b.chain(f, db);
     if (b.tape == nullptr) return a.chain(f, da);
     return {f, a.tape, a.tape->push(a.node, da, b.node, db)};

@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Groups, Quick,
                          ::testing::Values("projectile", "spinning_body", "incline", "thrown_block",
                                            "rolling_sphere", "bouncing_ball", "two_balls", "cradle",
                                            "elastic_gas", "tunnelling", "painleve_rod",
-                                           "mass_ratio", "pendulum"),
+                                           "mass_ratio", "pendulum", "gradients"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(LongValidation, CubeStack) { expect_pass("cube_stack"); }

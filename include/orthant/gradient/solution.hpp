@@ -38,8 +38,17 @@ enum class ContactState : std::uint8_t {
   Floating,  ///< on the border of two of these: only one-sided derivatives exist
 };
 
+enum class GradientMode : std::uint8_t {
+  Exact,  ///< of the answer itself, with a stated choice at kinks
+  /// Of the point of the central path w∘λ = κ that belongs to the answer: contacts that are about
+  /// to touch, slide or part already show in the derivative. Exact as κ → 0.
+  Smoothed,
+};
+
 struct SolutionGradientSettings {
   KinkChoice kink = KinkChoice::Clamp;
+  GradientMode mode = GradientMode::Exact;
+  double kappa = 1e-6;               ///< Smoothed: w λ of every contact [J]
   double floating_tolerance = 1e-8;  ///< relative distance to a border that counts as on it [-]
   double proximal = 1e-9;            ///< regularisation of redundant rows, refined away [-]
   double tolerance = 1e-11;          ///< of the linear solves, relative [-]
@@ -58,6 +67,8 @@ struct GradientCertificate {
   double solve_error = 0;
   KinkChoice element = KinkChoice::Clamp;  ///< the choice taken at floating rows
   double residual = 0;                     ///< the judge's, of the answer differentiated
+  double kappa = 0;                        ///< > 0: smoothed, of the central path there
+  double central_error = 0;                ///< Smoothed: how far from the path, relative
 };
 
 /// A change of the problem data, or the derivative of a scalar by them: the same layout as the
@@ -98,6 +109,8 @@ class SolutionGradient {
   ResidualDerivative adjoint(const Solution& by_answer);
   Solution tangent(const ResidualDerivative& change);
 
+  /// What was differentiated: the answer, or the point of the central path.
+  const Solution& answer() const;
   const GradientCertificate& certificate() const;
 
  private:
