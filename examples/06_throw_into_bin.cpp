@@ -2,7 +2,6 @@
 // 06_throw_into_bin: throw a ball so that it bounces off a wall and is in the bin one second later.
 // Impacts are located within the step and their time is differentiated: off a smooth wall the place
 // after one second is then linear in the throw, and Newton meets the bin in one round.
-
 //
 // Prints: thrown at .2.8875, 4.2050., in the bin after
 #include <cstdio>

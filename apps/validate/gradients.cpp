@@ -61,7 +61,7 @@ Model sliding_block() {
   b.add_body({.name = "block",
               .position = rotate(exp_rotation(Vec3(0, kAngle, 0)), Vec3(0, 0, 0.0501)),
               .orientation = exp_rotation(Vec3(0, kAngle, 0)),
-              .velocity = {0.1, 0.05, 0},
+              .velocity = {0.1, 0, 0},
               .shapes = {{.shape = Shape::box(0.2, 0.15, 0.05), .material = "m"}}});
   return b.build();
 }

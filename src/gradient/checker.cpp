@@ -65,6 +65,7 @@ class PairSets {
     features_.push_back('#');
     letters_ += letters;
     const bool face = contact.feature.kind >= FeatureKind::VertexFace &&
+                      contact.feature.kind <= FeatureKind::ClippedVertex &&
                       a.shape.kind() != ShapeKind::HalfSpace &&
                       b.shape.kind() != ShapeKind::HalfSpace;
     owner_ = !face ? 'n' : contact.feature.swapped ? 'a' : 'b';

@@ -322,7 +322,9 @@ struct ContactGeometry {
 template <class R>
 ContactGeometry<ScalarOf<R>> geometry_of(R& r, const Contact& contact) {
   using T = ScalarOf<R>;
-  const PoseT<T> X_WA = r.place(contact.body_a).pose, X_WB = r.place(contact.body_b).pose;
+  const PoseT<T> X_WA = r.place(contact.body_a).pose;
+  PoseT<T> X_WB = r.place(contact.body_b).pose;
+  for (int i = 0; i < 3; ++i) X_WB.x[i] += T(contact.shift[i]);  // its periodic image
   ContactGeometry<T> c;
   c.point = evaluate(r, contact, X_WA, X_WB);
   const Vec3T<T> middle = (c.point.point_a + c.point.point_b) * T(0.5);

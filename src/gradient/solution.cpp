@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "gradient/smoothing.hpp"
+#include "gradient/velocity_system.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "orthant/math/law_kernel.hpp"
@@ -261,6 +262,8 @@ struct SolutionGradient::Impl {
   SparseMatrix A;  // scaled, without the regularisation
   VecX proximal;   // its diagonal
   SparseLu lu;
+  internal::VelocitySystem velocities;  // where the problem has its form
+  bool in_velocities = false, factorised = false;
   VecX rhs, unknown, defect, trial;
 
   void differentiate_laws(const ProblemScale& scale);
@@ -270,8 +273,12 @@ struct SolutionGradient::Impl {
   void assemble();
   /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
   void apply_tpg(const VecX& y, bool transposed, VecX& out) const;
+  void use_velocities();
+  void factorise();
   /// Solves A x = b or Aᵀ x = b in unscaled units.
   void solve(const VecX& b, bool transposed, VecX& out);
+  /// Refines `unknown` until the scaled system holds; the relative error left.
+  double refine(bool transposed);
 };
 
 void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
@@ -481,13 +488,42 @@ void SolutionGradient::Impl::assemble() {
   A.setFromTriplets(entries.begin(), entries.end());
   proximal = VecX::Zero(n);
   proximal.tail(nc + nl).setConstant(settings.proximal);
+  factorised = false;
+  in_velocities = internal::VelocitySystem::fits(*p);
+  if (in_velocities) {
+    use_velocities();
+  } else {
+    factorise();
+  }
+}
+
+void SolutionGradient::Impl::use_velocities() {
+  std::vector<internal::ScaledLaw> laws(blocks.size());
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const int n = p->laws[c].dim;
+    for (int r = 0; r < n; ++r) {
+      laws[c].root_tau[r] = std::sqrt(tau[offset[c] + r]);
+      for (int k = 0; k < n; ++k) {
+        laws[c].M[r * n + k] = (r == k ? 1.0 : 0.0) - blocks[c].P[r * n + k];
+        laws[c].PG[r * n + k] = blocks[c].PG[r * n + k];
+      }
+    }
+  }
+  velocities.set(*p, std::move(laws), column_scale.head(nv), column_scale.segment(nv, nc),
+                 settings.proximal);
+}
+
+void SolutionGradient::Impl::factorise() {
+  if (factorised) return;
   SparseMatrix regularised = A;
-  for (Index j = nv; j < n; ++j) regularised.coeffRef(j, j) += proximal[j];
+  for (Index j = nv; j < nv + nc + nl; ++j) regularised.coeffRef(j, j) += proximal[j];
   lu.analyze(regularised);
   if (!lu.factorize(regularised)) {
     throw Error("solution gradient", "the derivative's linear system is singular beyond repair");
   }
-  certificate.reciprocal_condition = lu.reciprocal_condition();
+  factorised = true;
+  certificate.reciprocal_condition =
+      std::min(certificate.reciprocal_condition, lu.reciprocal_condition());
 }
 
 void SolutionGradient::Impl::apply_tpg(const VecX& y, bool transposed, VecX& out) const {
@@ -505,38 +541,57 @@ void SolutionGradient::Impl::apply_tpg(const VecX& y, bool transposed, VecX& out
   }
 }
 
+double SolutionGradient::Impl::refine(bool transposed) {
+  const double size = rhs.norm();
+  double best = std::numeric_limits<double>::infinity();
+  unknown = VecX::Zero(rhs.size());
+  defect = rhs;
+  for (int k = 0; k <= settings.max_refinements; ++k) {
+    if (in_velocities) {
+      if (!velocities.solve(defect, transposed, trial)) break;
+    } else if (transposed) {
+      lu.solve_transpose(defect, trial);
+    } else {
+      lu.solve(defect, trial);
+    }
+    trial += unknown;
+    defect = rhs;
+    if (transposed) {
+      defect.noalias() -= A.transpose() * trial;
+    } else {
+      defect.noalias() -= A * trial;
+    }
+    const double error = defect.norm() / size;
+    if (!(error < best)) break;
+    const bool crawling = error > 0.5 * best && k > 5;
+    best = error;
+    unknown = trial;
+    if (best <= settings.tolerance || crawling) break;
+  }
+  return best;
+}
+
 void SolutionGradient::Impl::solve(const VecX& b, bool transposed, VecX& out) {
   // (R A C) (C⁻¹ x) = R b, and transposed (C Aᵀ R)(R⁻¹ x) = C b.
+  constexpr double kGood = 1e-9;  // worse: perhaps only the elimination of impulses failed
   const VecX& left = transposed ? column_scale : row_scale;
   const VecX& right = transposed ? row_scale : column_scale;
   rhs = b.cwiseProduct(left);
   unknown = VecX::Zero(rhs.size());
-  const double size = rhs.norm();
   certificate.solve_error = 0;
-  if (size > 0) {
-    double best = std::numeric_limits<double>::infinity();
-    defect = rhs;
-    for (int k = 0; k <= settings.max_refinements; ++k) {
-      if (transposed) {
-        lu.solve_transpose(defect, trial);
-      } else {
-        lu.solve(defect, trial);
-      }
-      trial += unknown;
-      defect = rhs;
-      if (transposed) {
-        defect.noalias() -= A.transpose() * trial;
-      } else {
-        defect.noalias() -= A * trial;
-      }
-      const double error = defect.norm() / size;
-      if (!(error < best)) break;
-      const bool crawling = error > 0.5 * best && k > 5;
-      best = error;
-      unknown = trial;
-      if (best <= settings.tolerance || crawling) break;
+  if (rhs.norm() > 0) {
+    double error = refine(transposed);
+    if (in_velocities && !(error <= kGood)) {
+      const VecX first = unknown;
+      in_velocities = false;
+      factorise();
+      const double general = refine(transposed);
+      if (!(general < error)) unknown = first;
+      error = std::min(error, general);
     }
-    certificate.solve_error = best;
+    certificate.solve_error = error;
+    certificate.reciprocal_condition =
+        std::min(certificate.reciprocal_condition, rhs.norm() / (A.norm() * unknown.norm()));
   }
   out = unknown.cwiseProduct(right);
 }

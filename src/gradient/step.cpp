@@ -147,6 +147,8 @@ void StepGradient::Impl::note_errors() {
   for (const Stage& stage : stages) {
     const double error = stage.certificate().solve_error;
     certificate.solve_error = std::max(certificate.solve_error, error);
+    certificate.reciprocal_condition =
+        std::min(certificate.reciprocal_condition, stage.certificate().reciprocal_condition);
     if (error <= kConsistent || !certificate.exact) continue;
     certificate.exact = false;
     certificate.reason =
@@ -177,6 +179,10 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
     throw Error(where, "the step found no finite answer: there is nothing to differentiate");
   if (settings.integrator == Integrator::Rattle)
     throw Error(where, "Integrator::Rattle has no derivative; use Integrator::Euler");
+  if (settings.constraints != ConstraintScheme::Manifold)
+    throw Error(where, "only ConstraintScheme::Manifold has a derivative");
+  if (settings.drag_ratio != 1 || settings.thermal_energy > 0)
+    throw Error(where, "slender drag and Brownian kicks have no derivative");
   if (parameters.values.size() != model.parameter_table().size())
     throw Error(where, "expected " + std::to_string(model.parameter_table().size()) +
                            " parameters, got " + std::to_string(parameters.values.size()));

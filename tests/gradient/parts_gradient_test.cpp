@@ -186,6 +186,25 @@ TEST(PartsGradient, WeldPinSliderAndRodInThePlane) {
   expect_exact(b.build(), tight(), 10);
 }
 
+TEST(PartsGradient, EllipsoidsRollAndTouch) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.3, .restitution = 0.3});
+  b.add_body(floor_body());
+  b.add_body({.name = "egg",
+              .position = {0, 0, 0.121},
+              .orientation = exp_rotation(Vec3(0.3, 0.2, 0.1)),
+              .velocity = {0.5, 0.1, -0.3},
+              .angular_velocity = {0.5, 1, 0.3},
+              .shapes = {{.shape = Shape::ellipsoid(0.2, 0.15, 0.1), .material = "m"}}});
+  b.add_body({.name = "stone",
+              .motion = Motion::Fixed,
+              .position = {0.36, 0.02, 0.1},
+              .orientation = exp_rotation(Vec3(0, 0.4, 0.2)),
+              .shapes = {{.shape = Shape::ellipsoid(0.1, 0.2, 0.15), .material = "m"}}});
+  const GradientCheck check = expect_exact(b.build(), tight(), 12, 0.8);
+  EXPECT_GT(std::abs(row_of(check, "shape/egg.semi_x").gradient), 0);
+}
+
 TEST(PartsGradient, SpinningBodiesKeepTheirGyroscopicTerms) {
   ModelBuilder b;
   b.add_material({.name = "m"});

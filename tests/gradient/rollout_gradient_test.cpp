@@ -62,7 +62,7 @@ TEST(RolloutGradient, BlockSlidesDownAnIncline) {
   b.add_body({.name = "block",
               .position = rotate(exp_rotation(Vec3(0, angle, 0)), Vec3(0, 0, 0.0501)),
               .orientation = exp_rotation(Vec3(0, angle, 0)),
-              .velocity = {0.1, 0.05, 0},
+              .velocity = {0.1, 0, 0},
               .shapes = {{.shape = Shape::box(0.2, 0.15, 0.05), .material = "m"}}});
   expect_exact(b.build(), tight(), 50, 0.95);
 }

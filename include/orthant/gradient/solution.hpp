@@ -61,7 +61,7 @@ struct GradientCertificate {
   Index floating = 0;                ///< rows that are Floating
   double margin = 1;                 ///< smallest relative distance to a border: strict
                                      ///< complementarity holds where it is > 0
-  double reciprocal_condition = 0;   ///< of the linear system, a cheap estimate
+  double reciprocal_condition = 1;   ///< of the linear system, a cheap estimate from above
   /// Relative error of the last linear solve. Large when the change asked for is not consistent
   /// with redundant rows: then only one-sided derivatives exist, or none (a loss that reads λ).
   double solve_error = 0;
