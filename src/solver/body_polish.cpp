@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kRounding = 1e-15;  // of scaled equations: nothing is left to gain
 constexpr double kLost = 0.1;        // the judge's residual of a guess that leads nowhere
-constexpr double kSlow = 0.1;        // a step with an old factor that gains less asks for a new one
+constexpr double kLeastProximal = 1e-16;
+constexpr double kSlow = 0.1;  // a step with an old factor that gains less asks for a new one
 
 class Run {
  public:
@@ -50,6 +51,7 @@ class Run {
   Solution& best_;
   const int max_iterations_;
   MethodResult result_;
+  double proximal_ = settings_.proximal;
 };
 
 void Run::guess(std::vector<BlockSet>& sets) const {
@@ -68,7 +70,7 @@ double Run::errors(bool matrix) {
     const Index at = blocks[c].at;
     set_residual(blocks[c].law, w_.sets[c], w_.x.data() + at, w_.y.data() + at, w_.R.data() + at,
                  J);
-    if (matrix) bodies_.set_block(static_cast<Index>(c), J, settings_.proximal);
+    if (matrix) bodies_.set_block(static_cast<Index>(c), J, proximal_);
   }
   result_.work += 2 * bodies_.product_work();
   return std::sqrt(w_.r.squaredNorm() + w_.R.squaredNorm());
@@ -132,7 +134,12 @@ MethodResult Run::run() {
       if (!usable || stop()) break;
       lost = value > kLost ? lost + 1 : 0;
       guess(w_.next_sets);
-      if (w_.next_sets == w_.sets) break;
+      if (w_.next_sets == w_.sets) {
+        // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
+        // is the inverse of the mass ratio where a light body carries a heavy one.
+        if (proximal_ <= kLeastProximal) break;
+        proximal_ = std::max(1e-3 * proximal_, kLeastProximal);
+      }
       w_.sets.swap(w_.next_sets);
     }
   }

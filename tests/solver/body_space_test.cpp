@@ -126,6 +126,32 @@ TEST(BodySpace, AStartOfASimilarProblemSavesIterationsAndNeverCosts) {
   EXPECT_LT(warm_iterations, cold_iterations / 4);
 }
 
+/// A light ball under a heavy one, at rest: impulses are the weights above, velocities zero.
+TEST(BodySpace, ALightBodyCarriesAnyLoad) {
+  for (const double ratio : {1e4, 1e8, 1e10, 1e12}) {
+    SCOPED_TRACE(ratio);
+    CanonicalProblem p;
+    const double light = 1 / std::sqrt(ratio), heavy = std::sqrt(ratio), gh = 0.0981;
+    p.H.add_block(1)[0] = light;
+    p.H.add_block(1)[0] = heavy;
+    p.k.resize(2);
+    p.k << -gh * light, -gh * heavy;
+    p.laws = {Law::orthant(), Law::orthant()};
+    p.D.begin_row(1);
+    p.D.add(0, 0, 1)[0] = 1;
+    p.D.begin_row(1);
+    p.D.add(0, 0, 1)[0] = -1;
+    p.D.add(1, 1, 1)[0] = 1;
+    p.b = VecX::Zero(2);
+    Solution x;
+    const SolveReport report = solve(p, {.tolerance = 1e-8}, x);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+    EXPECT_NEAR(x.lambda[1], gh * heavy, 1e-9 * gh * heavy);
+    EXPECT_NEAR(x.v[0], 0, 1e-8 * gh);
+    EXPECT_NEAR(x.v[1], 0, 1e-8 * gh);
+  }
+}
+
 TEST(BodySpace, WorkspacesKeepNoMemoryOfOtherProblems) {
   SplitMix rng(16);
   const CanonicalProblem a = loose(rng, 3, true, 1), b = loose(rng, 2, true, 0);
