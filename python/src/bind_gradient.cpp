@@ -15,6 +15,8 @@ namespace orthant::python {
 
 void fields(Tag<SolutionGradientSettings>, auto&& field) {
   using S = SolutionGradientSettings;
+  field("mode", &S::mode, "Exact, or smoothed along the central path.");
+  field("kappa", &S::kappa, "Smoothed: w lambda of every contact [J].");
   field("kink", &S::kink, "Which element of the generalised Jacobian to take at a kink.");
   field("floating_tolerance", &S::floating_tolerance,
         "Relative distance to a border that counts as on it [-].");
@@ -32,6 +34,8 @@ void fields(Tag<GradientCertificate>, auto&& field) {
   field("solve_error", &C::solve_error, "Relative error of the last linear solve.");
   field("element", &C::element, "The choice taken at floating rows.");
   field("residual", &C::residual, "The judge's, of the answer differentiated.");
+  field("kappa", &C::kappa, "> 0: smoothed, of the central path there [J].");
+  field("central_error", &C::central_error, "Smoothed: how far from the path, relative.");
 }
 
 namespace {
@@ -163,6 +167,10 @@ nb::tuple pull_back_lcp_batch(nb::object M, nb::object q, nb::object z, nb::obje
 }
 
 void bind_solution_gradient(nb::module_& m) {
+  nb::enum_<GradientMode>(m, "GradientMode")
+      .value("Exact", GradientMode::Exact, "of the answer itself, with a stated choice at kinks")
+      .value("Smoothed", GradientMode::Smoothed,
+             "of the central path: contacts about to touch, slide or part already show");
   nb::enum_<KinkChoice>(m, "KinkChoice", "The element taken where the answer leaves a choice.")
       .value("Clamp", KinkChoice::Clamp, "keep the contact closed")
       .value("Separate", KinkChoice::Separate, "let it go")

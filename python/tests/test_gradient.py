@@ -154,3 +154,19 @@ def test_bad_input(block):
     x.q[4] = np.nan
     with pytest.raises(ot.Error, match="finite"):
         ot.record_rollout(block, p, S, x, 3)
+
+
+def test_smoothed_gradient_sees_what_is_about_to_slide():
+    """A block held by friction: exactly, a push does not move it; smoothed, a little."""
+    m = block_world(velocity=(0.0, 0.0))
+    p, x, record = m.default_parameters(), m.rest_state(), ot.StepRecord()
+    ot.step(m, p, S, x, u=[9.0], record=record)  # it holds up to 9.81 N
+    slopes = {}
+    for kappa in (0.0, 1e-6, 1e-3):
+        how = ot.SolutionGradientSettings()
+        if kappa > 0:
+            how = ot.SolutionGradientSettings(mode=ot.GradientMode.Smoothed, kappa=kappa)
+        g = ot.StepGradient(m, p, S, record, ot.StepGradientSettings(solution=how))
+        slopes[kappa] = float(g.pull_back(v=[1, 0, 0])["u"][0])
+    assert abs(slopes[0.0]) < 1e-9
+    assert 1e-9 < slopes[1e-6] < slopes[1e-3] <= S.h / 2 + 1e-9
