@@ -15,14 +15,22 @@ enum ExitCode : int {
   kNotConverged = 1,   ///< the work was done, an answer missed its tolerance
   kBadInput = 2,       ///< a file, option or method that is not allowed
   kInternalError = 3,  ///< ours
+  kInterrupted = 4,    ///< ctrl-C: stopped at a step, everything kept
 };
 
 using Run = std::function<int()>;
 
+void add_check(CLI::App& root, Run& run);
 void add_convert(CLI::App& root, Run& run);
+void add_completion(CLI::App& root, Run& run);
+void add_export(CLI::App& root, Run& run);
 void add_info(CLI::App& root, Run& run);
+void add_new(CLI::App& root, Run& run);
+void add_plot(CLI::App& root, Run& run);
+void add_run(CLI::App& root, Run& run);
 void add_reproduce(CLI::App& root, Run& run);
 void add_solve(CLI::App& root, Run& run);
 void add_validate(CLI::App& root, Run& run);
+void add_view(CLI::App& root, Run& run);
 
 }  // namespace orthant::app

@@ -13,7 +13,9 @@
 namespace orthant::app {
 namespace {
 
-constexpr auto kCommands = {add_solve, add_info, add_convert, add_validate, add_reproduce};
+constexpr auto kCommands = {add_new,     add_check,    add_run,       add_view,
+                            add_plot,    add_export,   add_solve,     add_info,
+                            add_convert, add_validate, add_reproduce, add_completion};
 
 /// "--metod" with its value cut off; empty for anything that is no long option.
 std::string_view option_name(std::string_view argument) {
@@ -21,12 +23,26 @@ std::string_view option_name(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
-/// What the parser says, and for a misspelt option what was probably meant.
+/// "unknown command 'solv' (did you mean solve?)".
+std::string unknown_command(const CLI::App& root, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : root.get_subcommands({})) known.push_back(command->get_name());
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string near = nearest_spelling(word, views.data(), views.size());
+  std::string message = fmt::format("unknown command '{}'", word);
+  if (!near.empty()) message += fmt::format(" (did you mean {}?)", near);
+  return message + fmt::format("; there are {}", fmt::join(known, ", "));
+}
+
+/// What the parser says, and for a misspelt command or option what was probably meant.
 std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   std::string message = error.what();
   const std::vector<CLI::App*> chosen = root.get_subcommands();
+  const std::vector<std::string> rest = root.remaining(true);
+  if (chosen.empty() && !rest.empty() && !rest[0].starts_with('-'))
+    return fmt::format("orthant: {}\n", unknown_command(root, rest[0]));
   const CLI::App& command = chosen.empty() ? root : *chosen.front();
-  for (const std::string& argument : root.remaining(true)) {
+  for (const std::string& argument : rest) {
     const std::string_view name = option_name(argument);
     if (name.empty()) continue;
     std::vector<std::string> known;
@@ -51,6 +67,9 @@ int main_of(int argc, char** argv) {
   root.require_subcommand(1);
   root.footer(
       "Examples:\n"
+      "  orthant new heap                        a scene to start from: heap.yaml\n"
+      "  orthant run heap.yaml -o heap_run\n"
+      "  orthant view heap_run\n"
       "  orthant solve problem.dat\n"
       "  orthant info problem.hdf5\n"
       "  orthant convert problem.dat problem.hdf5\n"

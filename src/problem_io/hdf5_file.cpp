@@ -7,6 +7,16 @@
 #include <limits>
 
 #include "orthant/base/error.hpp"
+#include "orthant/problem_io/hdf5_lock.hpp"
+
+namespace orthant {
+
+std::mutex& hdf5_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace orthant
 
 namespace orthant::problem_io {
 namespace {
@@ -16,14 +26,9 @@ namespace {
 constexpr std::uint64_t kMaxCompression = 1032;
 constexpr std::size_t kMaxText = std::size_t{1} << 20;
 
-std::mutex& library_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
 }  // namespace
 
-QuietHdf5::QuietHdf5() : lock_(library_mutex()) {
+QuietHdf5::QuietHdf5() : lock_(hdf5_mutex()) {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }

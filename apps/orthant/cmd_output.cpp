@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// orthant/cmd_output.cpp: a run => orthant view, plot, export.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/io/output.hpp"
+
+namespace orthant::app {
+namespace {
+
+struct OutputOptions {
+  std::string run, output, vtk, csv;
+  std::vector<std::string> signals;
+  std::int64_t every = 1;
+  bool no_open = false, json = false;
+};
+
+/// Hands the page to the desktop; false where there is none.
+bool open_in_browser(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    ::execlp("xdg-open", "xdg-open", path.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int run_view(const OutputOptions& options) {
+  const Trajectory t = read_trajectory(options.run, {.every = options.every});
+  const std::string json = view_json(t, options.run);
+  const bool own = options.output.empty();
+  const std::string path =
+      own ? options.run + (options.json ? "/view.json" : "/view.html") : options.output;
+  write_file(path, options.json ? json : view_page(json));
+  const std::string absolute = std::filesystem::absolute(path).string();
+  const bool opened = own && !options.no_open && !options.json && open_in_browser(absolute);
+  fmt::print("{}{}\n", opened ? "opened " : "", opened ? absolute : path);
+  return kSuccess;
+}
+
+int run_plot(const OutputOptions& options) {
+  const Trajectory t = read_trajectory(options.run, {.every = options.every});
+  std::vector<Signal> signals;
+  for (const std::string& name : options.signals) signals.push_back(signal_of(t, name));
+  if (signals.empty()) signals.push_back(signal_of(t, "energy"));
+  const std::string path = options.output.empty() ? options.run + "/plot.svg" : options.output;
+  if (!path.ends_with(".svg")) throw Error(path, "plots are SVG; the name must end in .svg");
+  write_file(path, plot_svg(t, signals, t.name));
+  fmt::print("{}\n", path);
+  return kSuccess;
+}
+
+int run_export(const OutputOptions& options) {
+  if (options.vtk.empty() && options.csv.empty())
+    throw Error("export", "say what to write: --vtk DIR, --csv FILE or both");
+  const Trajectory t = read_trajectory(options.run, {.every = options.every});
+  if (!options.vtk.empty()) {
+    write_vtk(t, options.run, options.vtk);
+    fmt::print("{}/shapes.pvd, bodies.pvd{}: {} frames\n", options.vtk,
+               t.has_contacts() ? ", contacts.pvd" : "", t.frame_count());
+  }
+  if (!options.csv.empty()) {
+    write_csv(t, options.csv);
+    fmt::print("{}: {} rows\n", options.csv, t.frame_count() * t.body_count());
+  }
+  return kSuccess;
+}
+
+/// What the three commands share.
+CLI::App* add_command(CLI::App& root, const char* name, const char* about,
+                      const std::shared_ptr<OutputOptions>& options) {
+  CLI::App* command = root.add_subcommand(name, about);
+  command->add_option("run", options->run, "folder of a run")->type_name("RUN")->required();
+  command->add_option("--every", options->every, "only every n-th frame")->type_name("N");
+  return command;
+}
+
+}  // namespace
+
+void add_view(CLI::App& root, Run& run) {
+  const auto options = std::make_shared<OutputOptions>();
+  CLI::App* command = add_command(root, "view", "Make a page of a run, and open it", options);
+  command
+      ->add_option("-o,--output", options->output,
+                   "write this page and do not open it; default: RUN/view.html")
+      ->type_name("FILE");
+  command->add_flag("--no-open", options->no_open, "only write the page");
+  command->add_flag("--json", options->json, "write the viewer's data instead of a page");
+  command->footer("Example:\n  orthant view run\n  orthant view run -o run.html\n");
+  command->callback([options, &run] { run = [options] { return run_view(*options); }; });
+}
+
+void add_plot(CLI::App& root, Run& run) {
+  const auto options = std::make_shared<OutputOptions>();
+  CLI::App* command = add_command(root, "plot", "Draw signals of a run over time", options);
+  std::string names;
+  for (const std::string_view name : signal_names()) names += std::string(name) + ", ";
+  command
+      ->add_option("signals", options->signals,
+                   names +
+                       "body/NAME.PART with PART x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, "
+                       "wz, speed, angle; default: energy")
+      ->type_name("SIGNAL");
+  command->add_option("-o,--output", options->output, "picture; default: RUN/plot.svg")
+      ->type_name("FILE.svg");
+  command->footer(
+      "Example:\n  orthant plot run energy kinetic -o energy.svg\n"
+      "  orthant plot run body/crate.z -o height.svg\n");
+  command->callback([options, &run] { run = [options] { return run_plot(*options); }; });
+}
+
+void add_export(CLI::App& root, Run& run) {
+  const auto options = std::make_shared<OutputOptions>();
+  CLI::App* command =
+      add_command(root, "export", "Write a run for ParaView or as a table", options);
+  command->add_option("--vtk", options->vtk, "folder for ParaView: open shapes.pvd")
+      ->type_name("DIR");
+  command->add_option("--csv", options->csv, "table: one row a frame and body")->type_name("FILE");
+  command->footer(
+      "Example:\n  orthant export run --vtk run_vtk\n  orthant export run --csv run.csv\n");
+  command->callback([options, &run] { run = [options] { return run_export(*options); }; });
+}
+
+}  // namespace orthant::app

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// orthant/cmd_run.cpp: orthant run SCENE -o DIR => a run directory; bar, ctrl-C, summary.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "command.hpp"
+#include "names.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+#include "orthant/base/timer.hpp"
+#include "orthant/io/run.hpp"
+
+namespace orthant::app {
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+extern "C" void request_stop(int signal_number) {
+  stop_requested = 1;
+  std::signal(signal_number, SIG_DFL);  // the second one ends at once
+}
+
+struct RunCommandOptions {
+  std::string scene, folder, json;
+  SceneOptions scene_options;
+  RunOptions run;
+  int threads = 1;
+  bool quiet = false;
+};
+
+/// One process a run directory: held while the command runs, released by the system whatever
+/// happens.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    fd_ = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd_ < 0) throw Error(folder, "cannot be written");
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(fd_);
+      throw Error(folder, "is in use by another orthant run");
+    }
+  }
+  ~FolderLock() { ::close(fd_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+std::string clock_text(double seconds) {
+  const auto s = static_cast<long long>(seconds + 0.5);
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+/// A line on standard error, redrawn a few times a second; only on a terminal.
+class Progress {
+ public:
+  Progress(bool on, std::int64_t first, std::int64_t end)
+      : on_(on && isatty(STDERR_FILENO)), first_(first), end_(end) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::int64_t step, const StepReport& report) {
+    if (!on_ || (shown_ && since_.seconds() < 0.1)) return;
+    since_.restart();
+    shown_ = true;
+    const double rate = static_cast<double>(step - first_) / std::max(timer_.seconds(), 1e-9);
+    const double left = static_cast<double>(end_ - step) / std::max(rate, 1e-9);
+    const int filled =
+        static_cast<int>(kWidth * static_cast<double>(step) / static_cast<double>(end_));
+    fmt::print(
+        stderr,
+        "\r\033[K[{:#<{}}{:.<{}}] {}/{}  {:.0f} steps/s  {} contacts  residual {:.0e}  {} left", "",
+        filled, "", kWidth - filled, step, end_, rate, report.contacts, report.residual,
+        clock_text(left));
+    std::fflush(stderr);
+  }
+
+ private:
+  static constexpr int kWidth = 24;
+  bool on_, shown_ = false;
+  std::int64_t first_, end_;
+  Timer timer_, since_;
+};
+
+void print_summary(const SceneRun& run, const std::string& folder, bool stopped) {
+  const RunTotals& t = run.totals();
+  const double known = t.seconds_collision + t.seconds_assembly + t.seconds_solve +
+                       t.seconds_projection + t.seconds_record;
+  fmt::print("{}: step {} of {}, t = {:.6g} s{}\n", folder, run.state().step, run.end_step(),
+             run.state().t, stopped ? ", stopped; --resume goes on" : "");
+  fmt::print(
+      "  {} of {} steps missed the tolerance; worst residual {:.1e}, deepest {:.1e} m, joint error "
+      "{:.1e}\n",
+      t.failed_steps, t.steps, t.residual, t.deepest, t.joint_error);
+  const auto stage = [&](const char* name, double seconds) {
+    fmt::print("  {:<11}{:>9.3f} s {:>5.1f} %\n", name, seconds,
+               100 * seconds / std::max(t.seconds, 1e-9));
+  };
+  stage("collision", t.seconds_collision);
+  stage("assembly", t.seconds_assembly);
+  stage("solve", t.seconds_solve);
+  stage("projection", t.seconds_projection);
+  stage("record", t.seconds_record);
+  stage("other", std::max(t.seconds - known, 0.0));
+  fmt::print("  {:<11}{:>9.3f} s\n", "in all", t.seconds);
+}
+
+int run_scene(const RunCommandOptions& options) {
+  if (options.folder.empty()) throw Error("-o", "expected a folder for the run");
+  if (options.scene.empty() && !options.run.resume)
+    throw Error("run", "expected a scene (or --resume with the folder of a run)");
+  set_thread_count(options.threads);
+  const FolderLock lock(options.folder);
+  LoadedScene scene = options.scene.empty() ? scene_of_run(options.folder)
+                                            : load_scene(options.scene, options.scene_options);
+  if (!options.quiet)
+    for (const std::string& note : scene.notes) fmt::print(stderr, "note: {}\n", note);
+  struct sigaction action{};  // from the first file on disk on, a stop is a clean one
+  action.sa_handler = request_stop;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  SceneRun run(std::move(scene), options.folder, options.run);
+  {
+    Progress progress(!options.quiet, run.state().step, run.end_step());
+    while (!run.done() && stop_requested == 0) {
+      const StepReport report = run.step();
+      progress.show(run.state().step, report);
+    }
+  }
+  run.save();
+  const bool stopped = !run.done();
+  if (options.json == "-")
+    fmt::print("{}", run.report());
+  else if (!options.json.empty())
+    write_file(options.json, run.report());
+  if (!options.quiet && options.json != "-") print_summary(run, options.folder, stopped);
+  if (stopped) return kInterrupted;
+  return run.totals().failed_steps > 0 ? kNotConverged : kSuccess;
+}
+
+}  // namespace
+
+void add_run(CLI::App& root, Run& run) {
+  const auto options = std::make_shared<RunCommandOptions>();
+  CLI::App* command = root.add_subcommand("run", "Step a scene and record it in a folder");
+  command->add_option("scene", options->scene, "scene: .yaml or .urdf; not needed to resume")
+      ->type_name("SCENE");
+  command->add_option("-o,--output", options->folder, "folder of the run")->type_name("DIR");
+  command->add_option("--steps", options->run.steps, "end after this step")->type_name("N");
+  command->add_option("--time", options->run.time, "end at this time [s]")->type_name("S");
+  command->add_option("--threads", options->threads, "threads; 0: all cores")->type_name("N");
+  command
+      ->add_option("--set", options->scene_options.set,
+                   "key=value: a parameter of the scene, or a setting such as step.h")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--resume", options->run.resume, "go on from the last checkpoint");
+  command->add_flag("--overwrite", options->run.overwrite, "replace the run that is there");
+  command->add_flag("--quiet", options->quiet, "no bar, no summary");
+  command
+      ->add_option("--json", options->json, "report as JSON to a file, or to standard output (-)")
+      ->type_name("FILE|-");
+  command->footer(
+      "Example:\n  orthant run scene.yaml -o run --time 5 --set slope=0.4\n"
+      "  orthant run --resume -o run\n");
+  command->callback([options, &run] { run = [options] { return run_scene(*options); }; });
+}
+
+}  // namespace orthant::app

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/output.hpp: a run => CSV, ParaView files, plots, a page to look at.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orthant/io/trajectory.hpp"
+
+namespace orthant {
+
+/// One row a frame and body: time, body, pose, velocity. Throws Error.
+void write_csv(const Trajectory& trajectory, const std::string& path);
+
+/// bodies_*.vtp (a point a body: orientation, velocity, size), shapes_*.vtp (their surfaces),
+/// contacts_*.vtp (force vectors, normals, set), and bodies.pvd, shapes.pvd, contacts.pvd with the
+/// times, which ParaView opens as series. `run` is the folder the trajectory was read from.
+void write_vtk(const Trajectory& trajectory, const std::string& run, const std::string& folder);
+
+/// Curves over time as an SVG picture; one axis, the unit of the first signal.
+std::string plot_svg(const Trajectory& trajectory, const std::vector<Signal>& signals,
+                     const std::string& title);
+
+/// The JSON of the viewer (format "orthant-view").
+std::string view_json(const Trajectory& trajectory, const std::string& run);
+/// The page with the JSON in it: one file that works from disk. Throws Error for a page without
+/// the place where the data go.
+std::string view_page(const std::string& json);
+
+}  // namespace orthant

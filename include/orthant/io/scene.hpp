@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene.hpp: a scene file (YAML or URDF) => a model, its state and settings, ready to step.
+// docs/scene.md is the reference of the file; it, the JSON Schema and the error messages come from
+// the same tables as the reader.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orthant/model/model.hpp"
+#include "orthant/step/step.hpp"
+
+namespace orthant {
+
+/// What a run writes down.
+struct RecordSettings {
+  int every = 1;               ///< steps between two frames
+  bool velocities = true;      ///< of the bodies
+  bool contacts = true;        ///< points, normals, impulses, stick or slide
+  int checkpoint_every = 500;  ///< steps between two checkpoints, at most
+};
+
+/// The control u(t) of an actuator: linear between the entries, constant outside.
+struct ControlTable {
+  std::vector<double> times = {};  ///< empty: `values` has one number, or none (0)
+  std::vector<double> values = {};
+
+  double at(double t) const;
+};
+
+struct LoadedScene {
+  std::string name, description;
+  Model model;
+  Parameters parameters;
+  State state;
+  StepSettings settings;
+  RecordSettings record;
+  std::int64_t steps = 0;              ///< length of the run
+  std::vector<ControlTable> controls;  ///< by actuator
+  std::vector<std::string> colours;    ///< by body, "#rrggbb" or empty
+  std::string resolved;                ///< the scene in one file: includes, parameters, meshes in
+  std::vector<std::string> notes;      ///< what was read and not used, or approximated
+
+  /// Controls of all actuators at time t.
+  void controls_at(double t, VecX& u) const;
+};
+
+struct SceneOptions {
+  std::vector<std::string> set = {};  ///< "key=value": a parameter, or a setting ("step.h")
+  Index max_bodies = 2'000'000;       ///< more is refused before memory is taken
+  bool read_files = true;             ///< false: includes, meshes and URDF are refused
+};
+
+/// Reads .yaml, .yml or .urdf. Throws Error at file:line:column.
+LoadedScene load_scene(const std::string& path, const SceneOptions& options = {});
+/// The same from memory; `name` stands for the file in messages.
+LoadedScene parse_scene(const std::string& text, const std::string& name,
+                        const SceneOptions& options = {});
+
+/// JSON Schema of a scene file (docs/scene.schema.json).
+std::string scene_schema();
+/// The tables of docs/scene.md.
+std::string scene_reference();
+/// A commented scene that runs.
+std::string starter_scene(const std::string& name);
+
+}  // namespace orthant

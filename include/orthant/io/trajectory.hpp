@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/trajectory.hpp: what a run recorded => arrays, frame by frame. docs/trajectory.md has the
+// layout of the files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orthant/math/types.hpp"
+
+namespace orthant {
+
+/// State of a contact in a frame.
+enum class ContactSetWord : std::uint8_t { Separate = 0, Stick = 1, Slide = 2 };
+
+/// T frames of N bodies, flat and row-major.
+struct Trajectory {
+  std::string name;
+  double h = 0;  ///< step [s]
+  bool planar = false;
+  std::vector<std::string> bodies;  ///< names, N
+  std::vector<double> time;         ///< [s], T
+  std::vector<std::int64_t> step;   ///< T
+  std::vector<double> pose;         ///< T N 7: x, y, z, then quaternion w, x, y, z
+  std::vector<double> velocity;     ///< T N 6: linear, angular, world axes; empty: not recorded
+
+  std::vector<std::int64_t> contact_offset;  ///< T + 1; contacts of frame t: [offset[t], [t + 1])
+  std::vector<std::int32_t> contact_a, contact_b;
+  std::vector<double> contact_point, contact_normal;  ///< 3 a contact, world; normal from b to a
+  std::vector<double> contact_impulse;                ///< 3 a contact, world, on a [N s]
+  std::vector<double> contact_gap;                    ///< [m]
+  std::vector<std::uint8_t> contact_set;              ///< ContactSetWord
+
+  // Report of the step that led to the frame, T each.
+  std::vector<double> kinetic, potential, residual, deepest, joint_error;
+  std::vector<std::int64_t> contacts, iterations, outcome;
+
+  std::int64_t frame_count() const { return static_cast<std::int64_t>(time.size()); }
+  Index body_count() const { return static_cast<Index>(bodies.size()); }
+  bool has_contacts() const { return contact_offset.size() == time.size() + 1; }
+};
+
+struct TrajectoryOptions {
+  std::int64_t every = 1;  ///< keep every n-th frame
+  bool velocities = true, contacts = true;
+};
+
+/// Reads the run in `folder`. Throws Error where there is none or a file is damaged.
+Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& options = {});
+
+/// FNV-1a of every number in it: equal hashes, equal bits.
+std::uint64_t hash_of(const Trajectory& trajectory);
+
+/// A time series by name: "energy", "contacts", "body/ball.z", "body/ball.speed", ...
+struct Signal {
+  std::string name, unit;
+  std::vector<double> values;  ///< one a frame
+};
+/// Throws Error with the nearest spelling.
+Signal signal_of(const Trajectory& trajectory, std::string_view name);
+/// The signals of the whole run; those of bodies come in addition.
+std::vector<std::string_view> signal_names();
+
+}  // namespace orthant

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/run/hdf5_data.cpp: chunked, shuffled, deflated arrays.
+#include "io/run/hdf5_data.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/problem_io/hdf5_lock.hpp"
+
+namespace orthant::io {
+namespace {
+
+constexpr hsize_t kChunkBytes = hsize_t{1} << 20;
+constexpr hsize_t kSmall = 4096;  // bytes below which packing costs more than it saves
+constexpr unsigned kDeflate = 1;  // the fastest; higher levels gain a few per cent on poses
+/// Deflate cannot pack better: an array that claims more than that times the file is a lie.
+constexpr std::uint64_t kMaxCompression = 1032;
+
+hid_t memory_access() {
+  const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_fapl_core(id, std::size_t{4} << 20, 0);
+  return id;
+}
+
+hsize_t product(const Shape64& dims) {
+  hsize_t count = 1;
+  for (const hsize_t d : dims) count *= d;
+  return count;
+}
+
+}  // namespace
+
+H5Session::H5Session() : lock_(hdf5_mutex()) {
+  H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+H5Session::~H5Session() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+
+// --- writing -----------------------------------------------------------------------------------
+
+DataWriter::DataWriter(std::string path)
+    : path_(std::move(path)),
+      access_(memory_access(), H5Pclose),
+      file_(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access_), H5Fclose) {
+  if (!file_.valid()) throw Error(path_, "cannot be written");
+}
+
+void DataWriter::fail(const std::string& name) const {
+  throw Error(path_ + ":" + name, "cannot be written");
+}
+
+void DataWriter::group(const std::string& name) {
+  const H5Id id(H5Gcreate2(file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!id.valid()) fail(name);
+}
+
+void DataWriter::write(const std::string& name, hid_t type, const void* values, Shape64 dims,
+                       std::size_t size) {
+  const H5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+  const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation, false);  // the same data give the same file
+  const hsize_t count = product(dims);
+  if (count * size > kSmall) {
+    Shape64 chunk = dims;
+    const hsize_t row = std::max<hsize_t>(count / dims[0] * size, 1);
+    chunk[0] = std::clamp<hsize_t>(kChunkBytes / row, 1, dims[0]);
+    H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+    H5Pset_shuffle(creation);
+    H5Pset_deflate(creation, kDeflate);
+  }
+  const H5Id id(H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+                H5Dclose);
+  if (!id.valid()) fail(name);
+  if (count > 0 && H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) fail(name);
+}
+
+void DataWriter::texts(const std::string& name, const std::vector<std::string>& values,
+                       bool scalar) {
+  std::size_t width = 1;
+  for (const std::string& value : values) width = std::max(width, value.size());
+  std::vector<char> block(width * values.size(), '\0');
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::memcpy(block.data() + i * width, values[i].data(), values[i].size());
+  const H5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, width);
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  const hsize_t count = values.size();
+  const H5Id space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
+  const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation, false);
+  if (!scalar && count * width > kSmall) {
+    const hsize_t chunk = std::clamp<hsize_t>(kChunkBytes / width, 1, count);
+    H5Pset_chunk(creation, 1, &chunk);
+    H5Pset_deflate(creation, kDeflate);
+  }
+  const H5Id id(H5Dcreate2(file_, name.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+                H5Dclose);
+  if (!id.valid()) fail(name);
+  if (count > 0 && H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, block.data()) < 0) fail(name);
+}
+
+void DataWriter::commit() {
+  if (H5Fflush(file_, H5F_SCOPE_GLOBAL) < 0) throw Error(path_, "cannot be written");
+  const ssize_t size = H5Fget_file_image(file_, nullptr, 0);
+  std::string image(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
+  if (size <= 0 || H5Fget_file_image(file_, image.data(), image.size()) != size)
+    throw Error(path_, "cannot be written");
+  write_file(path_, image);
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+DataReader::DataReader(const std::string& path)
+    : path_(path), file_(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose) {
+  if (!file_.valid()) throw Error(path_, "is not a readable HDF5 file");
+  hsize_t size = 0;
+  H5Fget_filesize(file_, &size);
+  size_ = size;
+}
+
+void DataReader::fail(const std::string& name, const std::string& what) const {
+  throw Error(path_ + ":" + name, what);
+}
+
+bool DataReader::has(const std::string& name) const {
+  for (std::size_t slash = name.find('/');; slash = name.find('/', slash + 1)) {
+    if (H5Lexists(file_, name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
+    if (slash == std::string::npos) return true;
+  }
+}
+
+Shape64 DataReader::dims(const std::string& name) const {
+  if (!has(name)) fail(name, "is missing");
+  const H5Id id(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!id.valid()) fail(name, "is not a dataset");
+  const H5Id space(H5Dget_space(id), H5Sclose);
+  const int rank = space.valid() ? H5Sget_simple_extent_ndims(space) : -1;
+  if (rank < 0 || rank > 8) fail(name, "has an unknown shape");
+  Shape64 out(static_cast<std::size_t>(rank));
+  if (rank > 0) H5Sget_simple_extent_dims(space, out.data(), nullptr);
+  return out;
+}
+
+template <class T>
+std::vector<T> DataReader::read(const std::string& name, hid_t memory, H5T_class_t kind,
+                                const Shape64& expected) const {
+  const Shape64 found = dims(name);
+  bool right = found.size() == expected.size();
+  double count = 1;
+  for (std::size_t i = 0; right && i < found.size(); ++i) {
+    right = expected[i] == H5S_UNLIMITED || expected[i] == found[i];
+    count *= static_cast<double>(found[i]);
+  }
+  if (!right) fail(name, "does not have the shape the format says");
+  if (count * sizeof(T) > static_cast<double>(kMaxCompression) * static_cast<double>(size_))
+    fail(name, "announces more than the file can hold");
+  const H5Id id(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  const H5Id type(H5Dget_type(id), H5Tclose);
+  if (!type.valid() || H5Tget_class(type) != kind) fail(name, "has the wrong type");
+  std::vector<T> values(static_cast<std::size_t>(count));
+  if (!values.empty() && H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    fail(name, "cannot be read (damaged data)");
+  return values;
+}
+
+std::vector<double> DataReader::doubles(const std::string& name, const Shape64& expected) const {
+  return read<double>(name, H5T_NATIVE_DOUBLE, H5T_FLOAT, expected);
+}
+
+std::vector<std::int64_t> DataReader::integers(const std::string& name,
+                                               const Shape64& expected) const {
+  return read<std::int64_t>(name, H5T_NATIVE_INT64, H5T_INTEGER, expected);
+}
+
+std::vector<std::string> DataReader::texts(const std::string& name) const {
+  const Shape64 shape = dims(name);
+  if (shape.size() > 1) fail(name, "must be a list of texts");
+  const std::size_t count = shape.empty() ? 1 : static_cast<std::size_t>(shape[0]);
+  const H5Id id(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  const H5Id type(H5Dget_type(id), H5Tclose);
+  if (!type.valid() || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0)
+    fail(name, "must hold texts of fixed length");
+  const std::size_t width = H5Tget_size(type);
+  if (static_cast<double>(count) * static_cast<double>(width) >
+      static_cast<double>(kMaxCompression) * static_cast<double>(size_))
+    fail(name, "announces more than the file can hold");
+  std::vector<char> block(count * width);
+  if (!block.empty() && H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, block.data()) < 0)
+    fail(name, "cannot be read (damaged data)");
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* begin = block.data() + i * width;
+    out.emplace_back(begin, std::find(begin, begin + width, '\0'));
+  }
+  return out;
+}
+
+std::string DataReader::text(const std::string& name) const {
+  const std::vector<std::string> all = texts(name);
+  if (all.size() != 1) fail(name, "must hold one text");
+  return all[0];
+}
+
+}  // namespace orthant::io

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/run/model_json.cpp: Model and Parameters => shapes in the frames of their bodies.
+// A capsule lies along x of its shape frame, a half-space is below z = 0 (planar: y = 0) of it.
+#include "io/run/model_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "io/output/base64.hpp"
+#include "io/scene/tables.hpp"
+
+namespace orthant::io {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json vector_json(const Vec3& x) { return {x[0], x[1], x[2]}; }
+Json quat_json(const Quat& p) { return {p.w, p.x, p.y, p.z}; }
+
+/// Faces as triangles, each fanned from its first corner.
+std::vector<std::uint32_t> triangles_of(const HullTopology& h) {
+  std::vector<std::uint32_t> out;
+  for (Index f = 0; f < h.face_count(); ++f)
+    for (Index i = h.face_start[f] + 1; i + 1 < h.face_start[f + 1]; ++i)
+      for (const Index corner : {h.face_start[f], i, i + 1})
+        out.push_back(static_cast<std::uint32_t>(h.face_vertex[corner]));
+  return out;
+}
+
+Json shape_json(const ShapeInstance& s, const double* parameters) {
+  const double* p = parameters + s.parameter_begin;
+  const bool flat = s.planar();
+  Json out;
+  switch (s.shape.kind()) {
+    case ShapeKind::Sphere:
+      out = {{"type", flat ? "disc" : "sphere"}, {"radius", p[0]}};
+      break;
+    case ShapeKind::Capsule:
+      out = {{"type", flat ? "stadium" : "capsule"}, {"radius", p[0]}, {"half_length", p[1]}};
+      break;
+    case ShapeKind::Box:
+      out = {{"type", flat ? "rectangle" : "box"}, {"half", {p[0], p[1]}}};
+      if (!flat) out["half"].push_back(p[2]);
+      break;
+    case ShapeKind::Hull: {
+      const std::vector<double> corners(p, p + s.shape.parameter_count());
+      out = {{"type", flat ? "polygon" : "hull"}, {"vertices", base64_as<float>(corners)}};
+      if (!flat) out["faces"] = base64_as<std::uint32_t>(triangles_of(s.shape.topology()));
+      break;
+    }
+    case ShapeKind::HalfSpace:
+      out = {{"type", "half_space"}};
+      break;
+    case ShapeKind::Ellipsoid:
+      out = {{"type", flat ? "ellipse" : "ellipsoid"}, {"semi_axes", {p[0], p[1]}}};
+      if (!flat) out["semi_axes"].push_back(p[2]);
+      break;
+    case ShapeKind::Torus:
+      out = {{"type", "torus"}, {"major", p[0]}, {"minor", p[1]}};
+      break;
+  }
+  const Pose X = frame_pose(flat, parameters + s.offset_begin);
+  out["position"] = vector_json(X.x);
+  out["quaternion"] = quat_json(X.p);
+  return out;
+}
+
+Json joint_json(const Joint& joint, const double* parameters) {
+  const Pose X = frame_pose(joint.planar, parameters + joint.parameter_begin);
+  // The frames turn about z and slide along x.
+  const Vec3 axis = joint.kind == JointKind::Prismatic ? Vec3(1, 0, 0) : Vec3(0, 0, 1);
+  return {{"name", joint.name},           {"type", std::string(choice_name(joint.kind))},
+          {"a", index_of(joint.a)},       {"b", index_of(joint.b)},
+          {"anchor_a", vector_json(X.x)}, {"axis_a", vector_json(rotate(X.p, axis))}};
+}
+
+}  // namespace
+
+std::string model_json(const LoadedScene& scene) {
+  const Model& m = scene.model;
+  const double* parameters = scene.parameters.values.data();
+  Json bodies = Json::array(), joints = Json::array();
+  for (std::size_t i = 0; i < m.bodies().size(); ++i) {
+    const Body& body = m.bodies()[i];
+    Json shapes = Json::array();
+    for (Index s = body.shape_begin; s < body.shape_end; ++s)
+      shapes.push_back(shape_json(m.shapes()[static_cast<std::size_t>(s)], parameters));
+    Json one = {{"name", body.name}, {"fixed", body.motion == Motion::Fixed}};
+    if (i < scene.colours.size() && !scene.colours[i].empty()) one["colour"] = scene.colours[i];
+    one["shapes"] = std::move(shapes);
+    bodies.push_back(std::move(one));
+  }
+  for (const Joint& joint : m.joints()) joints.push_back(joint_json(joint, parameters));
+  const Json out = {{"format", "orthant-model"},  {"version", 1},
+                    {"name", scene.name},         {"planar", m.planar()},
+                    {"h", scene.settings.h},      {"bodies", std::move(bodies)},
+                    {"joints", std::move(joints)}};
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace orthant::io

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/run/recorder.hpp: frames gathered in memory => segments of a trajectory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orthant/io/scene.hpp"
+#include "orthant/io/trajectory.hpp"
+
+namespace orthant::io {
+
+inline constexpr int kTrajectoryVersion = 1;
+
+/// "run/trajectory/000012.h5".
+std::string segment_path(const std::string& folder, std::int64_t segment);
+/// Numbers of the segments that are there, ascending.
+std::vector<std::int64_t> segments_of(const std::string& folder);
+
+class Recorder {
+ public:
+  Recorder(const LoadedScene& scene, std::string folder);
+
+  /// Appends a frame. `record`: of the step that led here; null: no contacts.
+  void add(const State& state, const WarmStart& warm, const StepReport& report,
+           const StepRecord* record);
+  std::int64_t frame_count() const { return frames_.frame_count(); }
+  std::size_t bytes() const;
+  /// Writes what was gathered as one segment and forgets it.
+  void write_segment(std::int64_t segment);
+
+ private:
+  void add_bodies(const State& state);
+  void add_contacts(const WarmStart& warm, const StepRecord* record);
+
+  const LoadedScene& scene_;
+  std::string folder_;
+  Trajectory frames_;
+};
+
+}  // namespace orthant::io

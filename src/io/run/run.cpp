@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/run/run.cpp: the loop of a run, its folder, its checkpoints.
+#include "orthant/io/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "io/run/checkpoint.hpp"
+#include "io/run/hdf5_data.hpp"
+#include "io/run/model_json.hpp"
+#include "io/run/recorder.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/timer.hpp"
+#include "orthant/base/version.hpp"
+#include "orthant/force/force.hpp"
+
+namespace orthant {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;  // bytes of frames in memory
+/// Steps that take long are saved by the clock, too. It decides where a segment ends, never what
+/// is in it.
+constexpr double kSecondsBetweenCheckpoints = 30;
+
+std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.h5"; }
+
+/// The scene without the line that says how long to run: that may change from one session to the
+/// next.
+std::string without_length(const std::string& resolved) {
+  std::istringstream lines(resolved);
+  std::string out, line;
+  while (std::getline(lines, line))
+    if (!line.starts_with("run: ")) out += line + "\n";
+  return out;
+}
+
+std::string hex(std::uint64_t value) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out(16, '0');
+  for (std::size_t i = 16; i-- > 0; value >>= 4) out[i] = kDigits[value & 15];
+  return out;
+}
+
+/// What a killed run left half-written.
+void remove_temporaries(const std::string& folder) {
+  for (const std::string& where : {folder, folder + "/trajectory"}) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(where, error))
+      if (entry.path().extension() == ".tmp") fs::remove(entry.path(), error);
+  }
+}
+
+void write_parameters(const std::string& path, const Parameters& parameters) {
+  const ParameterTable& table = *parameters.table;
+  std::vector<std::string> names, units;
+  for (Index i = 0; i < table.size(); ++i) {
+    names.push_back(table.name(i));
+    units.push_back(table.unit(i));
+  }
+  io::DataWriter out(path);
+  out.array("format_version", std::vector<std::int32_t>{1});
+  out.texts("names", names);
+  out.texts("units", units);
+  out.array("values", std::vector<double>(parameters.values.begin(), parameters.values.end()));
+  out.commit();
+}
+
+}  // namespace
+
+struct SceneRun::Impl {
+  Impl(LoadedScene s, std::string f) : scene(std::move(s)), folder(std::move(f)) {}
+
+  LoadedScene scene;
+  std::string folder;
+  std::int64_t end = 0;
+  bool resumed = false;
+  State state;
+  WarmStart warm;
+  StepWorkspace workspace;
+  StepRecord record;
+  VecX u;
+  RunTotals totals;
+  std::int64_t next_segment = 0, frames = 0, saved_step = -1;
+  Timer since_save;
+  io::Recorder recorder{scene, folder};
+
+  void begin(bool overwrite) {
+    if (is_run(folder)) {
+      if (!overwrite)
+        throw Error(folder, "holds a run already; --resume goes on, --overwrite begins anew");
+      // The checkpoint first: without it the folder is no run, whatever else is in it.
+      fs::remove(checkpoint_path(folder));
+    }
+    std::error_code error;
+    fs::create_directories(folder + "/trajectory", error);
+    if (error) throw Error(folder, "cannot be made: " + error.message());
+    remove_temporaries(folder);
+    for (const std::int64_t s : io::segments_of(folder)) fs::remove(io::segment_path(folder, s));
+    write_file(folder + "/scene.yaml", scene.resolved);
+    write_file(folder + "/model.json", io::model_json(scene));
+    write_parameters(folder + "/parameters.h5", scene.parameters);
+    state = scene.state;
+    StepReport report;
+    report.outcome = Outcome::Converged;
+    report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
+    report.potential = potential_energy(scene.model, scene.parameters, state.q, state.t);
+    recorder.add(state, warm, report, nullptr);
+    ++frames;
+    save();
+  }
+
+  void go_on() {
+    const std::string stored = read_file(folder + "/scene.yaml");
+    if (without_length(stored) != without_length(scene.resolved))
+      throw Error(folder,
+                  "was begun with another scene; resume it with that one, or without any "
+                  "('orthant run --resume -o " +
+                      folder + "')");
+    io::Checkpoint c = io::read_checkpoint(checkpoint_path(folder), scene.model);
+    state = std::move(c.state);
+    warm = std::move(c.warm);
+    totals = c.totals;
+    next_segment = c.next_segment;
+    frames = c.frames;
+    saved_step = state.step;
+    resumed = true;
+    remove_temporaries(folder);
+    for (const std::int64_t s : io::segments_of(folder))
+      if (s >= next_segment) fs::remove(io::segment_path(folder, s));
+  }
+
+  StepReport step() {
+    const Timer timer;
+    scene.controls_at(state.t, u);
+    const bool frame = (state.step + 1) % scene.record.every == 0;
+    StepRecord* wanted = frame && scene.record.contacts ? &record : nullptr;
+    const StepReport report = orthant::step(scene.model, scene.parameters, scene.settings, u, state,
+                                            warm, workspace, wanted);
+    if (frame) {
+      const Timer recording;
+      recorder.add(state, warm, report, wanted);
+      ++frames;
+      totals.seconds_record += recording.seconds();
+    }
+    add(report);
+    const bool due = state.step - saved_step >= scene.record.checkpoint_every ||
+                     recorder.bytes() >= kMaxBuffered ||
+                     since_save.seconds() >= kSecondsBetweenCheckpoints;
+    totals.seconds += timer.seconds();
+    if (due) save();
+    return report;
+  }
+
+  void add(const StepReport& r) {
+    ++totals.steps;
+    totals.failed_steps += r.outcome != Outcome::Converged;
+    totals.iterations += r.iterations;
+    totals.contacts += r.contacts;
+    totals.most_contacts = std::max<std::int64_t>(totals.most_contacts, r.contacts);
+    totals.events_exhausted += r.events_exhausted;
+    totals.residual = std::max(totals.residual, r.residual);
+    totals.deepest = std::max(totals.deepest, r.deepest);
+    totals.joint_error = std::max(totals.joint_error, r.joint_error);
+    totals.seconds_collision += r.seconds_collision;
+    totals.seconds_assembly += r.seconds_assembly;
+    totals.seconds_solve += r.seconds_solve;
+    totals.seconds_projection += r.seconds_projection;
+  }
+
+  /// Segment, report, checkpoint: in this order, so that a checkpoint always has its frames.
+  void save() {
+    if (state.step == saved_step) return;
+    const Timer timer;
+    if (recorder.frame_count() > 0) {
+      recorder.write_segment(next_segment);
+      ++next_segment;
+    }
+    totals.seconds_record += timer.seconds();
+    totals.seconds += timer.seconds();
+    write_file(folder + "/report.json", report());
+    io::write_checkpoint(checkpoint_path(folder), {state, warm, next_segment, frames, totals});
+    saved_step = state.step;
+    since_save.restart();
+  }
+
+  std::string report() const {
+    const RunTotals& t = totals;
+    const nlohmann::ordered_json out = {
+        {"format", "orthant-run"},
+        {"version", 1},
+        {"orthant_version", version()},
+        {"name", scene.name},
+        {"bodies", scene.model.bodies().size()},
+        {"joints", scene.model.joints().size()},
+        {"h", scene.settings.h},
+        {"step", state.step},
+        {"end_step", end},
+        {"finished", state.step >= end},
+        {"time", state.t},
+        {"frames", frames},
+        {"failed_steps", t.failed_steps},
+        {"events_exhausted_steps", t.events_exhausted},
+        {"worst_residual", t.residual},
+        {"deepest", t.deepest},
+        {"joint_error", t.joint_error},
+        {"iterations", t.iterations},
+        {"mean_contacts",
+         t.steps > 0 ? static_cast<double>(t.contacts) / static_cast<double>(t.steps) : 0.0},
+        {"most_contacts", t.most_contacts},
+        {"seconds",
+         {{"total", t.seconds},
+          {"collision", t.seconds_collision},
+          {"assembly", t.seconds_assembly},
+          {"solve", t.seconds_solve},
+          {"projection", t.seconds_projection},
+          {"record", t.seconds_record}}},
+        {"state_hash", hex(io::hash_of(state, warm))}};
+    return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+};
+
+SceneRun::SceneRun(LoadedScene scene, std::string folder, const RunOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(scene), std::move(folder))) {
+  if (options.steps && options.time) throw Error("run", "give either steps or time, not both");
+  Impl& run = *impl_;
+  run.end = options.steps.value_or(run.scene.steps);
+  if (options.time) {
+    const double count = std::ceil(*options.time / run.scene.settings.h - 1e-9);
+    if (!(count >= 0 && count < 9e15)) throw Error("run", "time must be finite and >= 0");
+    run.end = static_cast<std::int64_t>(count);
+  }
+  if (run.end < 0) throw Error("run", "steps must be >= 0, found " + std::to_string(run.end));
+  if (options.resume && is_run(run.folder))
+    run.go_on();
+  else
+    run.begin(options.overwrite);
+}
+SceneRun::~SceneRun() = default;
+SceneRun::SceneRun(SceneRun&&) noexcept = default;
+SceneRun& SceneRun::operator=(SceneRun&&) noexcept = default;
+
+bool SceneRun::done() const { return impl_->state.step >= impl_->end; }
+StepReport SceneRun::step() { return impl_->step(); }
+void SceneRun::save() { impl_->save(); }
+std::int64_t SceneRun::end_step() const { return impl_->end; }
+bool SceneRun::resumed() const { return impl_->resumed; }
+const State& SceneRun::state() const { return impl_->state; }
+const LoadedScene& SceneRun::scene() const { return impl_->scene; }
+const RunTotals& SceneRun::totals() const { return impl_->totals; }
+std::uint64_t SceneRun::hash() const { return io::hash_of(impl_->state, impl_->warm); }
+std::string SceneRun::report() const { return impl_->report(); }
+
+bool is_run(const std::string& folder) {
+  std::error_code error;
+  return fs::is_regular_file(checkpoint_path(folder), error);
+}
+
+LoadedScene scene_of_run(const std::string& folder) {
+  if (!is_run(folder)) throw Error(folder, "holds no run (there is no checkpoint.h5)");
+  return load_scene(folder + "/scene.yaml");
+}
+
+}  // namespace orthant

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/run/trajectory_reader.cpp: segments => Trajectory; signals of it.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "io/run/checkpoint.hpp"
+#include "io/run/hdf5_data.hpp"
+#include "io/run/recorder.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant {
+namespace {
+
+using io::DataReader;
+using io::Shape64;
+
+/// Appends rows `kept` (of `width` numbers) of `from`.
+template <class T, class S>
+void append(std::vector<T>& to, const std::vector<S>& from, const std::vector<std::size_t>& kept,
+            std::size_t width) {
+  for (const std::size_t row : kept)
+    for (std::size_t i = 0; i < width; ++i) to.push_back(static_cast<T>(from[row * width + i]));
+}
+
+/// Takes the whole of `from` where nothing is left out, which is the rule.
+template <class T>
+void append_all(std::vector<T>& to, std::vector<T>&& from, const std::vector<std::size_t>& kept,
+                std::size_t width, bool all) {
+  if (all && to.empty())
+    to = std::move(from);
+  else if (all)
+    to.insert(to.end(), from.begin(), from.end());
+  else
+    append(to, from, kept, width);
+}
+
+void append_contacts(Trajectory& t, const DataReader& in, const std::vector<std::size_t>& frames,
+                     hsize_t T) {
+  const std::vector<std::int64_t> offset = in.integers("contacts/offset", {T + 1});
+  const hsize_t K = static_cast<hsize_t>(offset.back());
+  std::vector<std::size_t> kept;
+  for (std::size_t f = 0; f < static_cast<std::size_t>(T); ++f)
+    if (offset[f] < 0 || offset[f + 1] < offset[f] || offset[f + 1] > offset.back())
+      in.fail("contacts/offset", "must ascend");
+  for (const std::size_t f : frames) {
+    for (std::int64_t c = offset[f]; c < offset[f + 1]; ++c)
+      kept.push_back(static_cast<std::size_t>(c));
+    t.contact_offset.push_back(t.contact_offset.back() + offset[f + 1] - offset[f]);
+  }
+  append(t.contact_a, in.integers("contacts/body_a", {K}), kept, 1);
+  append(t.contact_b, in.integers("contacts/body_b", {K}), kept, 1);
+  append(t.contact_set, in.integers("contacts/set", {K}), kept, 1);
+  const bool all = kept.size() == K;
+  append_all(t.contact_point, in.doubles("contacts/point", {K, 3}), kept, 3, all);
+  append_all(t.contact_normal, in.doubles("contacts/normal", {K, 3}), kept, 3, all);
+  append_all(t.contact_impulse, in.doubles("contacts/impulse", {K, 3}), kept, 3, all);
+  append_all(t.contact_gap, in.doubles("contacts/gap", {K}), kept, 1, all);
+}
+
+void append_segment(Trajectory& t, const std::string& path, const TrajectoryOptions& options,
+                    std::int64_t& seen) {
+  const DataReader in(path);
+  const std::int64_t version = in.integers("format_version", {1})[0];
+  if (version != io::kTrajectoryVersion)
+    in.fail("format_version", "must be " + std::to_string(io::kTrajectoryVersion) + ", found " +
+                                  std::to_string(version));
+  const hsize_t N = t.bodies.size();
+  std::vector<double> time = in.doubles("time", {H5S_UNLIMITED});
+  const hsize_t T = time.size();
+  std::vector<std::int64_t> step = in.integers("step", {T});
+  std::vector<std::size_t> kept;
+  for (std::size_t f = 0; f < time.size(); ++f) {
+    // A segment that was begun before a kill may be written again: each step once.
+    if (!t.step.empty() && step[f] <= t.step.back()) continue;
+    if (seen++ % options.every == 0) kept.push_back(f);
+  }
+  const bool all = kept.size() == time.size();
+  append_all(t.time, std::move(time), kept, 1, all);
+  append_all(t.step, std::move(step), kept, 1, all);
+  append_all(t.pose, in.doubles("pose", {T, N, 7}), kept, 7 * static_cast<std::size_t>(N), all);
+  if (options.velocities && in.has("velocity"))
+    append_all(t.velocity, in.doubles("velocity", {T, N, 6}), kept, 6 * static_cast<std::size_t>(N),
+               all);
+  if (options.contacts && in.has("contacts/offset")) {
+    if (t.contact_offset.empty()) t.contact_offset.push_back(0);
+    append_contacts(t, in, kept, T);
+  }
+  append_all(t.kinetic, in.doubles("report/kinetic", {T}), kept, 1, all);
+  append_all(t.potential, in.doubles("report/potential", {T}), kept, 1, all);
+  append_all(t.residual, in.doubles("report/residual", {T}), kept, 1, all);
+  append_all(t.deepest, in.doubles("report/deepest", {T}), kept, 1, all);
+  append_all(t.joint_error, in.doubles("report/joint_error", {T}), kept, 1, all);
+  append_all(t.contacts, in.integers("report/contacts", {T}), kept, 1, all);
+  append_all(t.iterations, in.integers("report/iterations", {T}), kept, 1, all);
+  append_all(t.outcome, in.integers("report/outcome", {T}), kept, 1, all);
+}
+
+struct RunSignal {
+  std::string_view name, unit;
+};
+constexpr RunSignal kSignals[] = {
+    {"energy", "J"},           {"kinetic", "J"},   {"potential", "J"},
+    {"contacts", ""},          {"residual", ""},   {"deepest", "m"},
+    {"joint_error", "m, rad"}, {"iterations", ""}, {"pressed", ""},
+    {"sliding", ""},           {"force", "N"},
+};
+struct BodySignal {
+  std::string_view name, unit;
+};
+constexpr BodySignal kBodySignals[] = {
+    {"x", "m"},      {"y", "m"},      {"z", "m"},      {"qw", ""},       {"qx", ""},
+    {"qy", ""},      {"qz", ""},      {"vx", "m/s"},   {"vy", "m/s"},    {"vz", "m/s"},
+    {"wx", "rad/s"}, {"wy", "rad/s"}, {"wz", "rad/s"}, {"speed", "m/s"}, {"angle", "rad"},
+};
+
+[[noreturn]] void fail_unknown(std::string_view what, const std::string& name,
+                               const std::vector<std::string_view>& known) {
+  const std::string near = nearest_spelling(name, known.data(), known.size());
+  std::string text = "there is no such " + std::string(what);
+  if (!near.empty()) text += " (did you mean '" + near + "'?)";
+  if (known.size() <= 40) {
+    text += "; there are ";
+    for (std::size_t i = 0; i < known.size(); ++i)
+      text += (i > 0 ? ", " : "") + std::string(known[i]);
+  }
+  throw Error(std::string(what) + " '" + name + "'", text);
+}
+
+/// Contacts of frame f that are pressed, slide, and the sum of their forces.
+void contact_sums(const Trajectory& t, std::size_t f, double& pressed, double& sliding,
+                  double& force) {
+  pressed = sliding = force = 0;
+  if (!t.has_contacts()) return;
+  for (std::int64_t c = t.contact_offset[f]; c < t.contact_offset[f + 1]; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    pressed += t.contact_set[i] != 0;
+    sliding += t.contact_set[i] == static_cast<std::uint8_t>(ContactSetWord::Slide);
+    const double* p = t.contact_impulse.data() + 3 * i;
+    force += std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / t.h;
+  }
+}
+
+Signal body_signal(const Trajectory& t, const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  const std::string body = name.substr(5, dot == std::string::npos ? dot : dot - 5);
+  const auto found = std::find(t.bodies.begin(), t.bodies.end(), body);
+  if (found == t.bodies.end())
+    fail_unknown("body", body, std::vector<std::string_view>(t.bodies.begin(), t.bodies.end()));
+  const std::string part = dot == std::string::npos ? "" : name.substr(dot + 1);
+  std::vector<std::string_view> parts;
+  for (const BodySignal& s : kBodySignals) parts.push_back(s.name);
+  const auto which = std::find(parts.begin(), parts.end(), part) - parts.begin();
+  if (which == static_cast<std::ptrdiff_t>(parts.size()))
+    fail_unknown("signal of a body", part, parts);
+  Signal out{name, std::string(kBodySignals[which].unit), {}};
+  const std::size_t N = t.bodies.size(), b = static_cast<std::size_t>(found - t.bodies.begin());
+  const bool needs_velocity = which >= 7 && which < 14;
+  if (needs_velocity && t.velocity.empty()) throw Error(name, "velocities were not recorded");
+  for (std::size_t f = 0; f < t.time.size(); ++f) {
+    const double* x = t.pose.data() + 7 * (f * N + b);
+    const double* v = needs_velocity ? t.velocity.data() + 6 * (f * N + b) : nullptr;
+    double value = 0;
+    if (which < 7)
+      value = x[which];
+    else if (which < 13)
+      value = v[which - 7];
+    else if (which == 13)
+      value = std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    else  // of the whole turn
+      value = 2 * std::atan2(std::sqrt(x[4] * x[4] + x[5] * x[5] + x[6] * x[6]), std::abs(x[3]));
+    out.values.push_back(value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& options) {
+  if (!is_run(folder)) {
+    throw Error(folder, std::filesystem::is_directory(folder)
+                            ? "holds no run (there is no checkpoint.h5)"
+                            : "there is no such folder");
+  }
+  if (options.every < 1) throw Error("every", "must be >= 1");
+  Trajectory t;
+  try {
+    const auto model = nlohmann::json::parse(read_file(folder + "/model.json"));
+    t.name = model.at("name").get<std::string>();
+    t.planar = model.at("planar").get<bool>();
+    t.h = model.at("h").get<double>();
+    for (const auto& body : model.at("bodies")) t.bodies.push_back(body.at("name"));
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(folder + "/model.json", std::string("is damaged: ") + error.what());
+  }
+  std::int64_t seen = 0;
+  for (const std::int64_t segment : io::segments_of(folder))
+    append_segment(t, io::segment_path(folder, segment), options, seen);
+  if (t.time.empty()) throw Error(folder, "holds no frames");
+  return t;
+}
+
+std::uint64_t hash_of(const Trajectory& t) {
+  io::Hash hash;
+  for (const auto* x :
+       {&t.time, &t.pose, &t.velocity, &t.contact_point, &t.contact_normal, &t.contact_impulse,
+        &t.contact_gap, &t.kinetic, &t.potential, &t.residual, &t.deepest, &t.joint_error})
+    hash.add_all(*x);
+  for (const auto* x : {&t.step, &t.contact_offset, &t.contacts, &t.iterations, &t.outcome})
+    hash.add_all(*x);
+  hash.add_all(t.contact_a);
+  hash.add_all(t.contact_b);
+  hash.add_all(t.contact_set);
+  return hash.value();
+}
+
+std::vector<std::string_view> signal_names() {
+  std::vector<std::string_view> names;
+  for (const RunSignal& s : kSignals) names.push_back(s.name);
+  return names;
+}
+
+Signal signal_of(const Trajectory& t, std::string_view name) {
+  if (name.starts_with("body/")) return body_signal(t, std::string(name));
+  const auto known = std::find_if(std::begin(kSignals), std::end(kSignals),
+                                  [&](const RunSignal& s) { return s.name == name; });
+  if (known == std::end(kSignals)) {
+    std::vector<std::string_view> names = signal_names();
+    names.emplace_back("body/NAME.z");
+    fail_unknown("signal", std::string(name), names);
+  }
+  Signal out{std::string(name), std::string(known->unit), {}};
+  const std::size_t T = t.time.size();
+  const auto copy = [&](const auto& values) { out.values.assign(values.begin(), values.end()); };
+  if (name == "kinetic") copy(t.kinetic);
+  if (name == "potential") copy(t.potential);
+  if (name == "contacts") copy(t.contacts);
+  if (name == "residual") copy(t.residual);
+  if (name == "deepest") copy(t.deepest);
+  if (name == "joint_error") copy(t.joint_error);
+  if (name == "iterations") copy(t.iterations);
+  if (name == "energy")
+    for (std::size_t f = 0; f < T; ++f) out.values.push_back(t.kinetic[f] + t.potential[f]);
+  if (out.values.empty()) {
+    if (!t.has_contacts()) throw Error(std::string(name), "contacts were not recorded");
+    for (std::size_t f = 0; f < T; ++f) {
+      double sums[3];
+      contact_sums(t, f, sums[0], sums[1], sums[2]);
+      out.values.push_back(sums[name == "pressed" ? 0 : name == "sliding" ? 1 : 2]);
+    }
+  }
+  return out;
+}
+
+}  // namespace orthant

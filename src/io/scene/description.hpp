@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/description.hpp: what a scene file says, before a Model is made of it.
+// Plain structs; the tables in tables.cpp name every field once.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/scene/yaml_tree.hpp"
+#include "orthant/io/scene.hpp"
+#include "orthant/model/model_builder.hpp"
+
+namespace orthant::io {
+
+enum class MotionWord : unsigned char { Dynamic, Fixed, Kinematic };
+enum class ShapeWord : unsigned char {
+  Sphere,
+  Capsule,
+  Box,
+  Hull,
+  HalfSpace,
+  Ellipsoid,
+  Torus,
+  Disc,
+  Stadium,
+  Rectangle,
+  Polygon,
+  HalfPlane,
+  Ellipse
+};
+enum class ForceWord : unsigned char { Body, Point, Spring };
+enum class ActuatorWord : unsigned char { Joint, Body };
+enum class PopulationWord : unsigned char { Grid, Lattice, Random };
+enum class LatticeWord : unsigned char { Cubic, Hexagonal, Bcc, Fcc };
+
+/// Directions x, y, z.
+using Directions = std::array<bool, 3>;
+
+/// "#rrggbb".
+struct Colour {
+  std::string text;
+};
+
+/// One to three counts, the others 1.
+struct Counts {
+  std::array<int, 3> n = {1, 1, 1};
+};
+
+/// Names and values, in the order of the file.
+struct ParameterList {
+  std::vector<std::pair<std::string, std::string>> values;
+};
+
+struct ShapeDescription {
+  ShapeWord type = ShapeWord::Sphere;
+  double radius = 0, half_length = 0;
+  std::vector<double> semi_axes = {};
+  double major = 0, minor = 0;
+  std::vector<double> half = {};
+  std::vector<Vec3> points = {};
+  std::string file = {};
+  double scale = 1;
+  Vec3 position = Vec3::Zero();
+  std::optional<Quat> orientation = {};
+  std::optional<Vec3> rotation = {};
+  double angle = 0;
+  double density = 1000;
+  std::string material = {};
+  std::int64_t group = 1, mask = 0xffffffff;
+  std::string name = {};
+  Where where = {};
+};
+
+struct BodyDescription {
+  std::string name = {};
+  MotionWord motion = MotionWord::Dynamic;
+  std::optional<bool> planar = {};
+  Vec3 position = Vec3::Zero();
+  std::optional<Quat> orientation = {};
+  std::optional<Vec3> rotation = {};
+  double angle = 0;
+  Vec3 velocity = Vec3::Zero(), angular_velocity = Vec3::Zero();
+  std::vector<ShapeDescription> shapes = {};
+  std::optional<double> mass = {};
+  std::optional<Mat3> inertia = {};
+  std::optional<Vec3> center_of_mass = {};
+  double drag = 1;
+  std::optional<double> length = {};
+  Colour colour = {};
+  Where where = {};
+};
+
+struct MaterialDescription : MaterialSpec {
+  Where where = {};
+};
+struct MaterialPairDescription : MaterialPairSpec {
+  Where where = {};
+};
+struct JointDescription : JointSpec {
+  Where where = {};
+};
+
+struct ForceDescription {
+  ForceWord type = ForceWord::Body;
+  std::string name = {}, body = {}, a = {}, b = "world";
+  Vec3 force = Vec3::Zero(), torque = Vec3::Zero(), point = Vec3::Zero();
+  Vec3 point_a = Vec3::Zero(), point_b = Vec3::Zero();
+  bool body_axes = false;
+  std::vector<double> times = {}, factors = {};
+  double stiffness = 0, damping = 0;
+  std::optional<double> rest = {};
+  Where where = {};
+};
+
+struct ActuatorDescription {
+  ActuatorWord type = ActuatorWord::Joint;
+  std::string name = {}, joint = {}, body = {};
+  double gear = 1;
+  Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
+  bool body_axes = false;
+  double control = 0;
+  std::vector<double> times = {}, values = {};
+  Where where = {};
+};
+
+struct PopulationDescription {
+  PopulationWord type = PopulationWord::Grid;
+  std::string name = {};
+  YamlPtr body = {}, joint = {};
+  Counts count = {};
+  Vec3 spacing = Vec3::Zero();
+  LatticeWord lattice = LatticeWord::Cubic;
+  double distance = 0;
+  Vec3 position = Vec3::Zero(), lower = Vec3::Zero(), upper = Vec3::Zero();
+  double jitter = 0;
+  bool random_orientation = false;
+  std::int64_t seed = 1;
+  Where where = {};
+};
+
+struct UrdfDescription {
+  std::string file = {}, prefix = {};
+  Vec3 position = Vec3::Zero();
+  std::optional<Quat> orientation = {};
+  std::optional<Vec3> rotation = {};
+  bool fixed = false, self_collision = false;
+  std::string material = {};
+  Where where = {};
+};
+
+struct WorldDescription {
+  bool planar = false;
+  std::optional<Vec3> gravity = {};
+  LawOfMotion law = LawOfMotion::Inertial;
+};
+
+struct RunDescription {
+  std::optional<std::int64_t> steps = {};
+  std::optional<double> time = {};
+  std::int64_t seed = 0;
+};
+
+struct SceneDescription {
+  int format = 1;
+  std::string name = {}, description = {};
+  std::vector<std::string> include = {};
+  ParameterList parameters = {};
+  WorldDescription world = {};
+  std::vector<MaterialDescription> materials = {};
+  std::vector<MaterialPairDescription> material_pairs = {};
+  std::vector<BodyDescription> bodies = {};
+  std::vector<PopulationDescription> populations = {};
+  std::vector<UrdfDescription> urdf = {};
+  std::vector<JointDescription> joints = {};
+  std::vector<ForceDescription> forces = {};
+  std::vector<ActuatorDescription> actuators = {};
+  StepSettings step = {};
+  RunDescription run = {};
+  RecordSettings record = {};
+  Where where = {};
+};
+
+}  // namespace orthant::io

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/expression.cpp: a recursive-descent evaluator.
+//   sum := product (('+' | '-') product)*     product := power (('*' | '/') power)*
+//   power := ('-' | '+') power | atom ('^' power)?     atom := number | name | f(sum, ...) | (sum)
+#include "io/scene/expression.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "orthant/base/error.hpp"
+
+namespace orthant::io {
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+struct Function {
+  std::string_view name;
+  std::size_t arguments;
+  double (*call)(const double*);
+};
+constexpr Function kFunctions[] = {
+    {"sin", 1, [](const double* a) { return std::sin(a[0]); }},
+    {"cos", 1, [](const double* a) { return std::cos(a[0]); }},
+    {"tan", 1, [](const double* a) { return std::tan(a[0]); }},
+    {"atan2", 2, [](const double* a) { return std::atan2(a[0], a[1]); }},
+    {"sqrt", 1, [](const double* a) { return std::sqrt(a[0]); }},
+    {"abs", 1, [](const double* a) { return std::abs(a[0]); }},
+    {"floor", 1, [](const double* a) { return std::floor(a[0]); }},
+    {"min", 2, [](const double* a) { return std::min(a[0], a[1]); }},
+    {"max", 2, [](const double* a) { return std::max(a[0], a[1]); }},
+    {"mod", 2, [](const double* a) { return a[0] - a[1] * std::floor(a[0] / a[1]); }},
+    // A number in [0, 1) that depends on its argument alone (SplitMix64).
+    {"random", 1,
+     [](const double* a) {
+       const double whole = std::floor(a[0]);
+       std::uint64_t z = std::abs(whole) < 9e15
+                             ? static_cast<std::uint64_t>(static_cast<std::int64_t>(whole))
+                             : 0;
+       z = (z + 1) * 0x9e3779b97f4a7c15U;
+       z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+       z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+       return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+     }},
+};
+
+class Evaluator {
+ public:
+  Evaluator(std::string_view text, const Variables& variables, const std::string& where)
+      : text_(text), variables_(variables), where_(where) {}
+
+  double evaluate() {
+    const double value = sum(0);
+    skip_space();
+    if (at_ < text_.size()) fail("unexpected '" + std::string(1, text_[at_]) + "'");
+    if (!std::isfinite(value)) fail("is not finite");
+    return value;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(where_, "$(" + std::string(text_.substr(0, 80)) + "): " + what);
+  }
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool take(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void need(char c) {
+    if (!take(c)) fail(std::string("expected '") + c + "'");
+  }
+
+  double sum(int depth) {
+    if (depth > kMaxDepth) fail("nested too deeply");
+    double value = product(depth);
+    for (;;) {
+      if (take('+'))
+        value += product(depth);
+      else if (take('-'))
+        value -= product(depth);
+      else
+        return value;
+    }
+  }
+  double product(int depth) {
+    double value = power(depth);
+    for (;;) {
+      if (take('*'))
+        value *= power(depth);
+      else if (take('/'))
+        value /= power(depth);
+      else
+        return value;
+    }
+  }
+  double power(int depth) {
+    if (depth > kMaxDepth) fail("nested too deeply");
+    if (take('-')) return -power(depth + 1);
+    if (take('+')) return power(depth + 1);
+    const double base = atom(depth);
+    return take('^') ? std::pow(base, power(depth + 1)) : base;
+  }
+  double atom(int depth) {
+    if (take('(')) {
+      const double value = sum(depth + 1);
+      need(')');
+      return value;
+    }
+    skip_space();
+    if (at_ >= text_.size()) fail("ends too early");
+    const unsigned char c = static_cast<unsigned char>(text_[at_]);
+    if (std::isdigit(c) || c == '.') return number();
+    if (std::isalpha(c) || c == '_') return name(depth);
+    fail("unexpected '" + std::string(1, text_[at_]) + "'");
+  }
+  double number() {
+    double value = 0;
+    const auto [end, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error != std::errc()) fail("bad number");
+    at_ = static_cast<std::size_t>(end - text_.data());
+    return value;
+  }
+  double name(int depth) {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      ++at_;
+    const std::string word(text_.substr(begin, at_ - begin));
+    if (take('(')) return call(word, depth);
+    if (const std::string* text = variables_.find(word)) {
+      double value = 0;
+      if (!read_number(*text, value)) fail("'" + word + "' is not a number but '" + *text + "'");
+      return value;
+    }
+    if (word == "pi") return std::numbers::pi;
+    unknown(word);
+  }
+  double call(const std::string& word, int depth) {
+    for (const Function& f : kFunctions) {
+      if (f.name != word) continue;
+      double arguments[2] = {0, 0};
+      for (std::size_t i = 0; i < f.arguments; ++i) {
+        if (i > 0) need(',');
+        arguments[i] = sum(depth + 1);
+      }
+      need(')');
+      return f.call(arguments);
+    }
+    unknown(word);
+  }
+  [[noreturn]] void unknown(const std::string& word) const {
+    std::vector<std::string> known = variables_.names();
+    known.emplace_back("pi");
+    for (const Function& f : kFunctions) known.emplace_back(f.name);
+    const std::vector<std::string_view> views(known.begin(), known.end());
+    const std::string near = nearest_spelling(word, views.data(), views.size());
+    std::string message = "unknown name '" + word + "'";
+    if (!near.empty()) message += " (did you mean '" + near + "'?)";
+    message += "; known: ";
+    for (std::size_t i = 0; i < known.size(); ++i) message += (i > 0 ? ", " : "") + known[i];
+    fail(message);
+  }
+
+  std::string_view text_;
+  const Variables& variables_;
+  const std::string& where_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void Variables::set(const std::string& name, double value) { texts_[name] = to_text(value); }
+
+const std::string* Variables::find(const std::string& name) const {
+  const auto found = texts_.find(name);
+  return found == texts_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> Variables::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : texts_) names.push_back(name);
+  return names;
+}
+
+std::string expand(std::string_view text, const Variables& variables, const std::string& where) {
+  std::string out;
+  for (;;) {
+    const std::size_t begin = text.find("$(");
+    if (begin == std::string_view::npos) return out.append(text);
+    out.append(text.substr(0, begin));
+    text.remove_prefix(begin + 2);
+    std::size_t end = 0;
+    for (int open = 1; end < text.size(); ++end) {
+      open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      if (open == 0) break;
+    }
+    if (end == text.size()) throw Error(where, "'$(' without its ')'");
+    const std::string_view inside = text.substr(0, end);
+    // A name by itself may be a text; anything else is arithmetic.
+    if (const std::string* value = variables.find(std::string(inside)))
+      out += *value;
+    else
+      out += to_text(Evaluator(inside, variables, where).evaluate());
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool read_number(std::string_view text, double& value) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end && std::isfinite(value);
+}
+
+}  // namespace orthant::io

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/field_table.hpp: one table an object: its fields by name, each with type, unit, range,
+// default and a sentence. The parser, the error messages, the writer, docs/scene.md and the JSON
+// Schema read the same rows, so they cannot disagree.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "io/scene/field_value.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant::io {
+
+/// What documents need to know of a field.
+struct FieldInfo {
+  std::string name, type, schema, default_text, doc;
+  FieldOptions options;
+
+  bool applies(std::string_view word) const;
+};
+
+struct ObjectInfo {
+  std::string noun, doc;
+  std::vector<std::string> words;  ///< of `type`, where the object has one
+  std::vector<FieldInfo> fields;
+
+  /// "unknown key 'mas' in a body (did you mean 'mass'?); allowed: …" for this word of `type`.
+  [[noreturn]] void fail_unknown(const YamlNode::Entry& entry, const std::string& word) const;
+  [[noreturn]] void fail_missing(const Where& where, const std::string& field,
+                                 const std::string& word) const;
+};
+
+template <class T>
+class Table;
+
+/// The table of an object; tables.cpp has them all.
+template <class T>
+const Table<T>& table_of();
+
+template <class T>
+class Table {
+ public:
+  Table(std::string noun, std::string doc) { info_ = {std::move(noun), std::move(doc), {}, {}}; }
+
+  /// The field that chooses which of the others apply. Add it first.
+  template <class E, class Owner>
+  Table& by_type(E Owner::* member, const char* doc) {
+    add("type", member, doc, {.required = true});
+    for (const auto& [word, value] : Choices<E>::list) info_.words.emplace_back(word);
+    word_of_ = [member](const T& object) { return std::string(choice_name(object.*member)); };
+    return *this;
+  }
+
+  template <class M, class Owner>
+  Table& add(const char* name, M Owner::* member, const char* doc, FieldOptions options = {}) {
+    const T defaults{};
+    info_.fields.push_back({name, Codec<M>::type(options), Codec<M>::schema(options),
+                            Codec<M>::write(defaults.*member), doc, options});
+    read_.push_back([member, options](ReadContext& context, const YamlPtr& node, T& object) {
+      if constexpr (HasTable<M>::value)  // starts from what the owner has by default
+        object.*member = table_of<M>().read(context, node, object.*member);
+      else
+        object.*member = Codec<M>::read(context, node, options);
+    });
+    write_.push_back([member](const T& object) { return Codec<M>::write(object.*member); });
+    return *this;
+  }
+
+  T read(ReadContext& context, const YamlPtr& node, T object = {}) const {
+    if (node->kind != YamlNode::Kind::Map)
+      context.fail(
+          *node, "expected a map of the fields of a " + info_.noun + ", found " + kind_text(*node));
+    if constexpr (requires { object.where; }) object.where = node->where;
+    std::string word;
+    if (word_of_) {  // first, wherever it stands
+      for (const YamlNode::Entry& entry : node->entries)
+        if (entry.key == "type") read_[0](context, entry.value, object);
+      if (node->find("type") == nullptr) info_.fail_missing(node->where, "type", {});
+      word = word_of_(object);
+    }
+    std::vector<bool> seen(info_.fields.size());
+    for (const YamlNode::Entry& entry : node->entries) {
+      const std::size_t i = find(entry.key, word);
+      if (i == info_.fields.size()) info_.fail_unknown(entry, word);
+      seen[i] = true;
+      // "key:" with nothing after it is the default.
+      if (entry.value->kind != YamlNode::Kind::Null) read_[i](context, entry.value, object);
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const FieldInfo& field = info_.fields[i];
+      if (field.options.required && !seen[i] && field.applies(word))
+        info_.fail_missing(node->where, field.name, word);
+    }
+    return object;
+  }
+
+  /// (name, value) of every field that differs from its default.
+  std::vector<std::pair<std::string, std::string>> changed(const T& object) const {
+    std::vector<std::pair<std::string, std::string>> out;
+    const std::string word = word_of_ ? word_of_(object) : std::string();
+    for (std::size_t i = 0; i < info_.fields.size(); ++i) {
+      const FieldInfo& field = info_.fields[i];
+      if (!field.applies(word)) continue;
+      std::string text = write_[i](object);
+      if (text != field.default_text || (field.options.required && !text.empty()))
+        out.emplace_back(field.name, std::move(text));
+    }
+    return out;
+  }
+
+  /// "{name: ball, position: [0, 0, 1]}".
+  std::string write(const T& object) const {
+    std::string out = "{";
+    for (const auto& [name, text] : changed(object)) {
+      if (out.size() > 1) out += ", ";
+      out += name + ": " + text;
+    }
+    return out + "}";
+  }
+
+  const ObjectInfo& info() const { return info_; }
+
+ private:
+  std::size_t find(const std::string& key, const std::string& word) const {
+    for (std::size_t i = 0; i < info_.fields.size(); ++i)
+      if (info_.fields[i].name == key && info_.fields[i].applies(word)) return i;
+    return info_.fields.size();
+  }
+
+  ObjectInfo info_;
+  std::vector<std::function<void(ReadContext&, const YamlPtr&, T&)>> read_;
+  std::vector<std::function<std::string(const T&)>> write_;
+  std::function<std::string(const T&)> word_of_;
+};
+
+/// Objects with a table of their own: one, or a list.
+template <class T>
+  requires std::is_class_v<T> && HasTable<T>::value
+struct Codec<T> {
+  static T read(ReadContext& context, const YamlPtr& node, const FieldOptions&) {
+    return table_of<T>().read(context, node);
+  }
+  static std::string write(const T& value) { return table_of<T>().write(value); }
+  static std::string type(const FieldOptions&) { return table_of<T>().info().noun; }
+  static std::string schema(const FieldOptions&) {
+    return R"({"$ref": "#/$defs/)" + table_of<T>().info().noun + "\"}";
+  }
+};
+
+}  // namespace orthant::io

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/mesh_file.cpp: STL (text and binary) and OBJ => corner points.
+// Only the corners matter: a mesh stands for its convex hull.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <sstream>
+
+#include "io/scene/expression.hpp"
+#include "io/scene/scene_reader.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant::io {
+namespace {
+
+constexpr std::size_t kHeader = 84, kTriangle = 50;  // bytes of a binary STL
+
+bool is_binary_stl(const std::string& data) {
+  if (data.size() < kHeader) return false;
+  std::uint32_t count = 0;
+  std::memcpy(&count, data.data() + 80, 4);
+  return data.size() == kHeader + std::size_t{count} * kTriangle;
+}
+
+std::vector<Vec3> binary_stl_points(const std::string& data) {
+  std::vector<Vec3> points;
+  for (std::size_t at = kHeader; at + kTriangle <= data.size(); at += kTriangle) {
+    float x[9];  // after the normal
+    std::memcpy(x, data.data() + at + 12, sizeof x);
+    for (int corner = 0; corner < 3; ++corner)
+      points.emplace_back(x[3 * corner], x[3 * corner + 1], x[3 * corner + 2]);
+  }
+  return points;
+}
+
+/// Lines "<word> x y z", whatever else is in the file.
+std::vector<Vec3> text_points(const std::string& data, const std::string& word,
+                              const std::string& path) {
+  std::vector<Vec3> points;
+  std::istringstream lines(data);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::string first, text[3];
+    if (!(words >> first) || first != word) continue;
+    Vec3 p = Vec3::Zero();
+    for (int c = 0; c < 3; ++c) {
+      words >> text[c];
+      if (!read_number(text[c], p[c]))
+        throw Error(path + ":" + std::to_string(number), "expected three coordinates");
+    }
+    points.push_back(p);
+  }
+  return points;
+}
+
+}  // namespace
+
+std::vector<Vec3> read_mesh_points(const std::string& path) {
+  const std::string data = read_file(path);
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::vector<Vec3> points;
+  if (lower.ends_with(".obj"))
+    points = text_points(data, "v", path);
+  else if (lower.ends_with(".stl"))
+    points = is_binary_stl(data) ? binary_stl_points(data) : text_points(data, "vertex", path);
+  else
+    throw Error(path, "unknown kind of mesh; allowed: .stl, .obj");
+  if (points.size() < 4) throw Error(path, "has fewer than four corners");
+  for (const Vec3& p : points)
+    if (!p.allFinite()) throw Error(path, "has a corner that is not finite");
+  return points;
+}
+
+std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,
+                              bool& exact) {
+  exact = true;
+  // Corners come once a triangle: sort and drop the copies.
+  std::vector<Vec3> unique = points;
+  const auto less = [](const Vec3& a, const Vec3& b) {
+    return std::lexicographical_compare(a.data(), a.data() + 3, b.data(), b.data() + 3);
+  };
+  std::sort(unique.begin(), unique.end(), less);
+  unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
+  if (unique.size() > static_cast<std::size_t>(kMaxHullVertices)) {
+    // The outermost points in directions spread evenly (Fibonacci's spiral).
+    std::vector<std::size_t> kept;
+    const double turn = std::numbers::pi * (3 - std::sqrt(5.0));
+    for (int d = 0; d < kMaxHullVertices; ++d) {
+      const double z = 1 - (2 * d + 1.0) / kMaxHullVertices, r = std::sqrt(1 - z * z);
+      const Vec3 direction(r * std::cos(turn * d), r * std::sin(turn * d), z);
+      std::size_t best = 0;
+      for (std::size_t i = 1; i < unique.size(); ++i)
+        if (direction.dot(unique[i]) > direction.dot(unique[best])) best = i;
+      kept.push_back(best);
+    }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    std::vector<Vec3> outer;
+    for (const std::size_t i : kept) outer.push_back(unique[i]);
+    exact = false;
+    unique = std::move(outer);
+  }
+  const Shape hull = Shape::hull(unique, name);  // drops what lies inside
+  std::vector<Vec3> corners;
+  const std::span<const double> p = hull.parameters();
+  for (std::size_t i = 0; i + 2 < p.size(); i += 3) corners.emplace_back(p[i], p[i + 1], p[i + 2]);
+  return corners;
+}
+
+}  // namespace orthant::io

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/scene_build.cpp: description => Model, state, settings.
+// The builder checks physics and names objects, not places in a file: its errors are caught here
+// and given the line where the object stands.
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "io/scene/scene_reader.hpp"
+#include "io/scene/tables.hpp"
+
+namespace orthant::io {
+namespace {
+
+constexpr std::int64_t kDefaultSteps = 500;
+
+Shape shape_of(const ShapeDescription& s, const std::string& body) {
+  const std::string name = s.name.empty() ? body : s.name;
+  // A list of the length that the type wants.
+  const auto sized = [&](const std::vector<double>& list, const char* field,
+                         std::size_t count) -> const double* {
+    if (list.size() != count)
+      throw Error(s.where.text(), "'" + std::string(field) + "' of a " +
+                                      std::string(choice_name(s.type)) + " has " +
+                                      std::to_string(count) + " numbers, found " +
+                                      std::to_string(list.size()));
+    return list.data();
+  };
+  const auto need_points = [&] {
+    if (s.points.empty())
+      throw Error(s.where.text(), "a " + std::string(choice_name(s.type)) + " needs 'points'" +
+                                      (s.type == ShapeWord::Hull ? " or 'file'" : ""));
+  };
+  switch (s.type) {
+    case ShapeWord::Sphere:
+      return Shape::sphere(s.radius, name);
+    case ShapeWord::Capsule:
+      return Shape::capsule(s.radius, s.half_length, name);
+    case ShapeWord::Box: {
+      const double* x = sized(s.half, "half", 3);
+      return Shape::box(x[0], x[1], x[2], name);
+    }
+    case ShapeWord::Ellipsoid: {
+      const double* x = sized(s.semi_axes, "semi_axes", 3);
+      return Shape::ellipsoid(x[0], x[1], x[2], name);
+    }
+    case ShapeWord::Ellipse: {
+      const double* x = sized(s.semi_axes, "semi_axes", 2);
+      return Shape::ellipse(x[0], x[1], name);
+    }
+    case ShapeWord::Torus:
+      return Shape::torus(s.major, s.minor, name);
+    case ShapeWord::Hull:
+      need_points();
+      return Shape::hull(s.points, name);
+    case ShapeWord::HalfSpace:
+      return Shape::half_space();
+    case ShapeWord::Disc:
+      return Shape::disc(s.radius, name);
+    case ShapeWord::Stadium:
+      return Shape::stadium(s.radius, s.half_length, name);
+    case ShapeWord::Rectangle: {
+      const double* x = sized(s.half, "half", 2);
+      return Shape::rectangle(x[0], x[1], name);
+    }
+    case ShapeWord::HalfPlane:
+      return Shape::half_plane();
+    case ShapeWord::Polygon:
+      break;
+  }
+  need_points();
+  std::vector<Vec2> corners;
+  for (const Vec3& p : s.points) corners.emplace_back(p[0], p[1]);
+  return Shape::polygon(corners, name);
+}
+
+/// A description with the place it came from; Error gets that place.
+template <class F>
+auto at(const Where& where, F&& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    if (error.where() == where.text()) throw;
+    throw Error(where.text(), error.what());
+  }
+}
+
+BodySpec spec_of(const BodyDescription& d, const WorldDescription& world) {
+  BodySpec spec;
+  spec.name = d.name;
+  const bool planar = d.planar.value_or(world.planar);
+  switch (d.motion) {
+    case MotionWord::Fixed:
+      spec.motion = Motion::Fixed;
+      break;
+    case MotionWord::Kinematic:
+      spec.motion = Motion::Kinematic;
+      break;
+    case MotionWord::Dynamic:
+      spec.motion = planar ? Motion::Planar : Motion::Spatial;
+      break;
+  }
+  spec.planar = planar;
+  spec.position = d.position;
+  spec.orientation = orientation_of(d.orientation, d.rotation, d.where);
+  spec.angle = d.angle;
+  if (planar && (d.orientation || d.rotation))
+    throw Error(d.where.text(), "a planar body turns by 'angle', not by orientation or rotation");
+  if (!planar && d.angle != 0)
+    throw Error(d.where.text(), "'angle' is for planar bodies; use rotation or orientation");
+  spec.velocity = d.velocity;
+  spec.angular_velocity = d.angular_velocity;
+  for (const ShapeDescription& s : d.shapes) {
+    const Shape shape = at(s.where, [&] { return shape_of(s, d.name); });
+    ShapeSpec piece{.shape = planar ? shape.section() : shape};
+    piece.offset.x = s.position;
+    if (planar) {
+      piece.offset = planar_pose(s.position[0], s.position[1], s.angle);
+    } else {
+      piece.offset.p = orientation_of(s.orientation, s.rotation, s.where);
+      if (shape.dim() == 2)
+        throw Error(s.where.text(),
+                    "a " + std::string(choice_name(s.type)) + " is planar, its body is not");
+    }
+    piece.density = s.density;
+    piece.material = s.material;
+    piece.group = static_cast<std::uint32_t>(s.group);
+    piece.mask = static_cast<std::uint32_t>(s.mask);
+    piece.name = s.name;
+    spec.shapes.push_back(std::move(piece));
+  }
+  spec.mass = d.mass;
+  spec.inertia = d.inertia;
+  spec.center_of_mass = d.center_of_mass;
+  spec.drag = d.drag;
+  spec.length = d.length;
+  return spec;
+}
+
+class SceneBuilder {
+ public:
+  SceneBuilder(const SceneDescription& scene, ReadContext& context)
+      : scene_(scene), context_(context) {}
+
+  LoadedScene build() {
+    if (scene_.world.gravity) builder_.set_gravity(*scene_.world.gravity);
+    builder_.set_law(scene_.world.law);
+    for (const MaterialDescription& m : scene_.materials) {
+      remember("material", m.name, m.where);
+      builder_.add_material(m);
+    }
+    for (const MaterialPairDescription& m : scene_.material_pairs) {
+      remember("material pair", m.a + "+" + m.b, m.where);
+      builder_.add_material_pair(m);
+    }
+    bodies_ = scene_.bodies;
+    std::vector<JointDescription> joints = scene_.joints;
+    if (static_cast<double>(bodies_.size()) > context_.options.max_bodies)
+      throw Error(scene_.where.text(), "more than " + std::to_string(context_.options.max_bodies) +
+                                           " bodies in the scene");
+    expand_populations(scene_, context_, bodies_, joints);
+    for (std::size_t i = 0; i < bodies_.size(); ++i) {
+      BodyDescription& body = bodies_[i];
+      if (body.name.empty()) body.name = "body" + std::to_string(i);
+      remember("body", body.name, body.where);
+      for (const ShapeDescription& s : body.shapes)
+        if (!s.name.empty()) remember("shape", s.name, s.where);
+      builder_.add_body(spec_of(body, scene_.world));
+    }
+    for (std::size_t i = 0; i < joints.size(); ++i) {
+      if (joints[i].name.empty()) joints[i].name = "joint" + std::to_string(i);
+      remember("joint", joints[i].name, joints[i].where);
+      builder_.add_joint(joints[i]);
+    }
+    for (const ForceDescription& f : scene_.forces) add_force(f);
+    for (const ActuatorDescription& a : scene_.actuators) add_actuator(a);
+    return finish();
+  }
+
+ private:
+  void remember(const char* kind, const std::string& name, const Where& where) {
+    // The later of two: a name given twice is refused where it is given again.
+    places_[std::string(kind) + " '" + name + "'"] = where;
+  }
+
+  void add_force(const ForceDescription& f) {
+    remember("force", f.name, f.where);
+    switch (f.type) {
+      case ForceWord::Body:
+        builder_.add_force(
+            BodyForceSpec{f.name, f.body, f.force, f.torque, f.body_axes, f.times, f.factors});
+        break;
+      case ForceWord::Point:
+        builder_.add_force(
+            PointForceSpec{f.name, f.body, f.point, f.force, f.body_axes, f.times, f.factors});
+        break;
+      case ForceWord::Spring:
+        builder_.add_force(
+            SpringSpec{f.name, f.a, f.b, f.point_a, f.point_b, f.stiffness, f.damping, f.rest});
+        break;
+    }
+  }
+
+  void add_actuator(const ActuatorDescription& a) {
+    remember("actuator", a.name, a.where);
+    if (a.type == ActuatorWord::Joint)
+      builder_.add_actuator(JointActuatorSpec{a.name, a.joint, a.gear});
+    else
+      builder_.add_actuator(BodyActuatorSpec{a.name, a.body, a.force, a.torque, a.body_axes});
+    if (a.times.size() != a.values.size())
+      throw Error(a.where.text(), "actuator '" + a.name + "': as many values as times, found " +
+                                      std::to_string(a.values.size()) + " and " +
+                                      std::to_string(a.times.size()));
+    for (std::size_t i = 1; i < a.times.size(); ++i)
+      if (!(a.times[i] > a.times[i - 1]))
+        throw Error(a.where.text(), "actuator '" + a.name + "': times must ascend, found " +
+                                        to_text(a.times[i]) + " after " + to_text(a.times[i - 1]));
+    if (a.times.empty())
+      controls_.push_back({{}, {a.control}});
+    else
+      controls_.push_back({a.times, a.values});
+  }
+
+  Model build_model() const {
+    try {
+      return builder_.build();
+    } catch (const Error& error) {
+      const Where where = place_of(error.where());
+      throw Error(where.text(), error.what());
+    }
+  }
+
+  /// Of the object in "body 'ball'.mass" or "shape 'x' of body 'ball'": the first one known.
+  Where place_of(const std::string& who) const {
+    for (std::size_t begin = 0; begin < who.size();) {
+      const std::size_t quote = who.find('\'', begin);
+      const std::size_t end = quote == std::string::npos ? quote : who.find('\'', quote + 1);
+      if (end == std::string::npos) break;
+      const auto place = places_.find(who.substr(begin, end + 1 - begin));
+      if (place != places_.end()) return place->second;
+      const std::size_t next = who.find(" of ", end);
+      if (next == std::string::npos) break;
+      begin = next + 4;
+    }
+    return {scene_.where.file, 0, 0};
+  }
+
+  LoadedScene finish() {
+    Model model = build_model();
+    if (model.bodies().empty())
+      throw Error(scene_.where.text(), "the scene has no bodies; add some under 'bodies'");
+    Parameters parameters = model.default_parameters();
+    State state = model.rest_state();
+    state.rng[0] = static_cast<std::uint64_t>(scene_.run.seed);
+    std::vector<std::string> colours;
+    for (const BodyDescription& body : bodies_) colours.push_back(body.colour.text);
+    const StepSettings& s = scene_.step;
+    if (s.pyramid_directions % 2 != 0)
+      throw Error(scene_.where.text(), "step.pyramid_directions must be even, found " +
+                                           std::to_string(s.pyramid_directions));
+    std::int64_t steps = scene_.run.steps.value_or(kDefaultSteps);
+    if (scene_.run.time) {
+      const double count = std::ceil(*scene_.run.time / s.h - 1e-9);
+      if (!(count < 9e15)) throw Error(scene_.where.text(), "run.time / step.h is too large");
+      steps = static_cast<std::int64_t>(count);
+    }
+    return {.name = scene_.name,
+            .description = scene_.description,
+            .model = std::move(model),
+            .parameters = std::move(parameters),
+            .state = std::move(state),
+            .settings = s,
+            .record = scene_.record,
+            .steps = steps,
+            .controls = std::move(controls_),
+            .colours = std::move(colours),
+            .resolved = write_scene(scene_),
+            .notes = context_.notes};
+  }
+
+  const SceneDescription& scene_;
+  ReadContext& context_;
+  ModelBuilder builder_;
+  std::vector<BodyDescription> bodies_;
+  std::vector<ControlTable> controls_;
+  std::map<std::string, Where> places_;
+};
+
+}  // namespace
+
+Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<Vec3>& rotation,
+                    const Where& where) {
+  if (orientation && rotation)
+    throw Error(where.text(), "give either orientation or rotation, not both");
+  if (rotation) return exp_rotation(*rotation);
+  return orientation ? normalized(*orientation) : Quat{};
+}
+
+LoadedScene build_scene(SceneDescription scene, ReadContext& context) {
+  return SceneBuilder(scene, context).build();
+}
+
+}  // namespace orthant::io

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/scene_reader.cpp: file => tree => description => LoadedScene.
+#include "io/scene/scene_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "io/scene/tables.hpp"
+#include "orthant/base/atomic_file.hpp"
+
+namespace orthant {
+namespace io {
+namespace {
+
+constexpr std::size_t kMaxIncludes = 64;
+constexpr std::size_t kMaxFile = std::size_t{256} << 20;
+
+std::string read_limited(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error && size > kMaxFile)
+    throw Error(path, "is larger than " + std::to_string(kMaxFile >> 20) + " MiB");
+  return read_file(path);
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+/// `root` without its key `include`, on top of the files it names.
+YamlPtr with_includes(YamlPtr root, ReadContext& context, std::vector<std::string>& open) {
+  const YamlNode* include = root->find("include");
+  if (include == nullptr) return root;
+  FieldOptions any;
+  auto rest = std::make_shared<YamlNode>(*root);
+  std::erase_if(rest->entries, [](const YamlNode::Entry& e) { return e.key == "include"; });
+  YamlPtr base;
+  const auto add = [&](const YamlNode& name) {
+    if (name.kind != YamlNode::Kind::Scalar)
+      context.fail(name, "expected the name of a file, found " + kind_text(name));
+    const std::string path = context.path_of(name.where, name.text);
+    if (std::find(open.begin(), open.end(), path) != open.end())
+      context.fail(name, "'" + name.text + "' includes itself");
+    if (open.size() >= kMaxIncludes)
+      context.fail(name, "more than " + std::to_string(kMaxIncludes) + " files include each other");
+    open.push_back(path);
+    const std::string folder = context.folder;
+    context.folder = folder_of(path);
+    std::string text;
+    try {
+      text = read_limited(path);
+    } catch (const Error& error) {
+      context.fail(name, error.what());
+    }
+    base = merge(base, with_includes(parse_yaml(text, path), context, open));
+    context.folder = folder;
+    open.pop_back();
+  };
+  if (include->kind == YamlNode::Kind::Sequence)
+    for (const YamlPtr& item : include->items) add(*item);
+  else
+    add(*include);
+  return merge(base, rest);
+}
+
+/// `root` with the value at "step.h" replaced; maps on the way are made.
+YamlPtr with_value(const YamlPtr& root, std::string_view path, const YamlPtr& value) {
+  const std::size_t dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  auto result = root ? std::make_shared<YamlNode>(*root) : std::make_shared<YamlNode>();
+  if (result->kind != YamlNode::Kind::Map) {
+    *result = {};
+    result->kind = YamlNode::Kind::Map;
+    result->where = value->where;
+  }
+  const auto entry = std::find_if(result->entries.begin(), result->entries.end(),
+                                  [&](const YamlNode::Entry& e) { return e.key == key; });
+  const bool last = dot == std::string_view::npos;
+  if (entry == result->entries.end()) {
+    YamlPtr child = last ? value : with_value(nullptr, path.substr(dot + 1), value);
+    result->entries.push_back({key, value->where, std::move(child)});
+  } else {
+    entry->value = last ? value : with_value(entry->value, path.substr(dot + 1), value);
+  }
+  return result;
+}
+
+/// One "key=value" of the command line.
+YamlPtr with_setting(const YamlPtr& root, const std::string& setting) {
+  const std::string where = "--set " + setting;
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) throw Error(where, "expected key=value");
+  const std::string key = setting.substr(0, equals);
+  // Read as YAML: a list or a map is as good as a number.
+  const YamlPtr value = equals + 1 < setting.size() ? parse_yaml(setting.substr(equals + 1), where)
+                                                    : std::make_shared<YamlNode>();
+  if (key.find('.') != std::string::npos) return with_value(root, key, value);
+  const YamlNode* parameters = root->find("parameters");
+  std::vector<std::string_view> names;
+  if (parameters != nullptr)
+    for (const YamlNode::Entry& e : parameters->entries) names.push_back(e.key);
+  if (std::find(names.begin(), names.end(), key) == names.end()) {
+    const std::string near = nearest_spelling(key, names.data(), names.size());
+    std::string what = "the scene has no parameter '" + key + "'";
+    if (!near.empty()) what += " (did you mean '" + near + "'?)";
+    what += names.empty() ? "; it has none at all" : "; it has ";
+    for (std::size_t i = 0; i < names.size(); ++i)
+      what += (i > 0 ? ", " : "") + std::string(names[i]);
+    throw Error(where, what + ". Settings have a dot, as in step.h=0.001");
+  }
+  return with_value(root, "parameters." + key, value);
+}
+
+void resolve_meshes(std::vector<BodyDescription>& bodies, ReadContext& context) {
+  for (BodyDescription& body : bodies)
+    for (ShapeDescription& shape : body.shapes) {
+      if (shape.file.empty()) continue;
+      if (!shape.points.empty())
+        throw Error(shape.where.text(), "a hull has either points or a file, not both");
+      const std::string path = context.path_of(shape.where, shape.file);
+      std::vector<Vec3> points;
+      bool exact = true;
+      try {
+        points = hull_points(read_mesh_points(path), path, exact);
+      } catch (const Error& error) {
+        throw Error(shape.where.text(), error.what());
+      }
+      for (Vec3& p : points) p *= shape.scale;
+      if (!exact)
+        context.notes.push_back(path + ": its convex hull has more than " +
+                                std::to_string(kMaxHullVertices) + " corners; approximated");
+      shape.points = std::move(points);
+      shape.file.clear();
+      shape.scale = 1;
+    }
+}
+
+/// Every `file: name` below, as an absolute path: the tree will be read from another folder.
+YamlPtr with_absolute_files(const YamlPtr& node, const ReadContext& context) {
+  if (!node || !context.options.read_files) return node;
+  auto result = std::make_shared<YamlNode>(*node);
+  for (YamlPtr& item : result->items) item = with_absolute_files(item, context);
+  for (YamlNode::Entry& entry : result->entries) {
+    entry.value = with_absolute_files(entry.value, context);
+    if (entry.key == "file" && entry.value->kind == YamlNode::Kind::Scalar &&
+        !entry.value->varies) {
+      auto file = std::make_shared<YamlNode>(*entry.value);
+      file->text = std::filesystem::absolute(context.path_of(file->where, file->text)).string();
+      entry.value = std::move(file);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+YamlPtr read_tree(const std::string& path, ReadContext& context) {
+  context.folder = folder_of(path);
+  std::vector<std::string> open = {std::filesystem::path(path).lexically_normal().string()};
+  return with_includes(parse_yaml(read_limited(path), path), context, open);
+}
+
+YamlPtr apply_settings(YamlPtr root, ReadContext& context) {
+  if (root->kind != YamlNode::Kind::Map)
+    context.fail(*root, "expected a map of the fields of a scene, found " + kind_text(*root));
+  for (const std::string& setting : context.options.set) root = with_setting(root, setting);
+  if (const YamlNode* parameters = root->find("parameters")) {
+    if (parameters->kind != YamlNode::Kind::Map && parameters->kind != YamlNode::Kind::Null)
+      context.fail(*parameters,
+                   "expected a map of names and values, found " + kind_text(*parameters));
+    for (const YamlNode::Entry& entry : parameters->entries) {  // may use those before it
+      if (entry.value->kind != YamlNode::Kind::Scalar)
+        context.fail(*entry.value, "parameter '" + entry.key +
+                                       "' must be a number or text, found " +
+                                       kind_text(*entry.value));
+      context.variables.set(entry.key, context.text_of(*entry.value));
+    }
+  }
+  return root;
+}
+
+SceneDescription describe(const YamlPtr& root, ReadContext& context) {
+  SceneDescription scene = table_of<SceneDescription>().read(context, root);
+  if (scene.run.steps && scene.run.time)
+    context.fail(*root->find("run"), "give either steps or time, not both");
+  for (PopulationDescription& p : scene.populations) p.body = with_absolute_files(p.body, context);
+  for (std::size_t i = 0; i < scene.urdf.size(); ++i) add_urdf(scene.urdf[i], i, context, scene);
+  scene.urdf.clear();
+  resolve_meshes(scene.bodies, context);
+  if (scene.name.empty() && scene.where.file)
+    scene.name = std::filesystem::path(*scene.where.file).stem().string();
+  return scene;
+}
+
+std::string write_scene(const SceneDescription& scene) {
+  std::string out;
+  // Lists of objects one a line, everything else in a line by itself.
+  const auto lines = [&](const char* key, const auto& objects) {
+    if (objects.empty()) return;
+    out += std::string(key) + ":\n";
+    for (const auto& object : objects) {
+      using T = std::remove_cvref_t<decltype(object)>;
+      out += "  - " + table_of<T>().write(object) + "\n";
+    }
+  };
+  SceneDescription head = scene;
+  head.materials.clear();
+  head.material_pairs.clear();
+  head.bodies.clear();
+  head.populations.clear();
+  head.joints.clear();
+  head.forces.clear();
+  head.actuators.clear();
+  for (const auto& [key, text] : table_of<SceneDescription>().changed(head))
+    out += key + ": " + text + "\n";
+  lines("materials", scene.materials);
+  lines("material_pairs", scene.material_pairs);
+  lines("bodies", scene.bodies);
+  lines("populations", scene.populations);
+  lines("joints", scene.joints);
+  lines("forces", scene.forces);
+  lines("actuators", scene.actuators);
+  return out;
+}
+
+}  // namespace io
+
+LoadedScene load_scene(const std::string& path, const SceneOptions& options) {
+  io::ReadContext context{.options = options, .folder = {}};
+  if (path.ends_with(".urdf")) {
+    io::SceneDescription scene;
+    scene.name = std::filesystem::path(path).stem().string();
+    context.folder = std::filesystem::path(path).parent_path().string();
+    scene.where.file = std::make_shared<const std::string>(path);
+    io::add_urdf({.file = std::filesystem::path(path).filename().string(), .where = scene.where}, 0,
+                 context, scene);
+    return io::build_scene(std::move(scene), context);
+  }
+  const io::YamlPtr root = io::apply_settings(io::read_tree(path, context), context);
+  return io::build_scene(io::describe(root, context), context);
+}
+
+LoadedScene parse_scene(const std::string& text, const std::string& name,
+                        const SceneOptions& options) {
+  io::ReadContext context{.options = options, .folder = "."};
+  io::YamlPtr root = io::parse_yaml(text, name);
+  std::vector<std::string> open;
+  root = io::apply_settings(io::with_includes(root, context, open), context);
+  return io::build_scene(io::describe(root, context), context);
+}
+
+double ControlTable::at(double t) const {
+  if (values.empty()) return 0;
+  if (times.empty() || t <= times.front()) return values.front();
+  if (t >= times.back()) return values.back();
+  const auto next =
+      static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), t) - times.begin());
+  const double share = (t - times[next - 1]) / (times[next] - times[next - 1]);
+  return values[next - 1] + share * (values[next] - values[next - 1]);
+}
+
+void LoadedScene::controls_at(double t, VecX& u) const {
+  u.resize(static_cast<Index>(controls.size()));
+  for (std::size_t i = 0; i < controls.size(); ++i) u[static_cast<Index>(i)] = controls[i].at(t);
+}
+
+}  // namespace orthant

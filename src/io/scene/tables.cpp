@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/tables.cpp: every field of a scene file, once.
+#include "io/scene/tables.hpp"
+
+namespace orthant::io {
+
+template <>
+const Table<WorldDescription>& table_of<WorldDescription>() {
+  using T = WorldDescription;
+  static const Table<T> table =
+      Table<T>("world", "What holds for all bodies.")
+          .add("planar", &T::planar,
+               "bodies move in the plane x, y and use the sections z = 0 of their shapes")
+          .add("gravity", &T::gravity, "default (0, 0, -9.81), planar (0, -9.81)",
+               {.unit = "m/s^2"})
+          .add("law", &T::law, "`overdamped`: velocity = mobility x force, no inertia");
+  return table;
+}
+
+template <>
+const Table<MaterialDescription>& table_of<MaterialDescription>() {
+  using T = MaterialDescription;
+  static const Table<T> table =
+      Table<T>("material", "A surface.")
+          .add("name", &T::name, "by which shapes refer to it", {.required = true})
+          .add("friction", &T::friction, "Coulomb's coefficient", {.unit = "-", .lo = 0})
+          .add("restitution", &T::restitution, "0: no bounce", {.unit = "-", .lo = 0, .hi = 1})
+          .add("rolling_friction", &T::rolling_friction, "lever of the rolling torque",
+               {.unit = "m", .lo = 0})
+          .add("compliance", &T::compliance, "0: hard", {.unit = "m/N", .lo = 0})
+          .add("combine", &T::combine,
+               "how two surfaces become one; of two rules the later in this list holds");
+  return table;
+}
+
+template <>
+const Table<MaterialPairDescription>& table_of<MaterialPairDescription>() {
+  using T = MaterialPairDescription;
+  static const Table<T> table =
+      Table<T>("material_pair", "Coefficients of two materials together; they win over any rule.")
+          .add("a", &T::a, "a material", {.required = true})
+          .add("b", &T::b, "a material", {.required = true})
+          .add("friction", &T::friction, "default: by the rule", {.unit = "-", .lo = 0})
+          .add("restitution", &T::restitution, "default: by the rule",
+               {.unit = "-", .lo = 0, .hi = 1})
+          .add("rolling_friction", &T::rolling_friction, "default: by the rule",
+               {.unit = "m", .lo = 0})
+          .add("compliance", &T::compliance, "default: the sum", {.unit = "m/N", .lo = 0});
+  return table;
+}
+
+template <>
+const Table<ShapeDescription>& table_of<ShapeDescription>() {
+  using T = ShapeDescription;
+  static const Table<T> table =
+      Table<T>("shape", "A shape on a body; all but the torus are convex.")
+          .by_type(&T::type,
+                   "`capsule` and `stadium` lie along x; `half_space` is below z = 0, `half_plane` "
+                   "below y = 0")
+          .add("radius", &T::radius, "",
+               {.unit = "m",
+                .positive = true,
+                .required = true,
+                .only = {"sphere", "capsule", "disc", "stadium"}})
+          .add("half_length", &T::half_length, "of the axis, without the caps",
+               {.unit = "m", .positive = true, .required = true, .only = {"capsule", "stadium"}})
+          .add("half", &T::half, "half the edges: 3 numbers, a rectangle 2",
+               {.unit = "m", .positive = true, .required = true, .only = {"box", "rectangle"}})
+          .add("semi_axes", &T::semi_axes, "3 numbers, an ellipse 2",
+               {.unit = "m", .positive = true, .required = true, .only = {"ellipsoid", "ellipse"}})
+          .add("major", &T::major, "radius of the ring, about z",
+               {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
+          .add("minor", &T::minor, "radius of the tube",
+               {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
+          .add("points", &T::points, "their convex hull is the shape",
+               {.unit = "m", .only = {"hull", "polygon"}})
+          .add("file", &T::file, "STL or OBJ instead of points; its convex hull is the shape",
+               {.only = {"hull"}})
+          .add("scale", &T::scale, "factor on the coordinates of the file",
+               {.positive = true, .only = {"hull"}})
+          .add("position", &T::position, "in the frame of the body", {.unit = "m"})
+          .add("orientation", &T::orientation, "in the frame of the body")
+          .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})
+          .add("angle", &T::angle, "planar bodies", {.unit = "rad"})
+          .add("density", &T::density, "planar bodies: kg/m^2",
+               {.unit = "kg/m^3", .positive = true})
+          .add("material", &T::material, "default: friction 0.5, no bounce")
+          .add("group", &T::group,
+               "bits; two shapes may touch when each one's mask has a bit of the "
+               "other's group",
+               {.lo = 0, .hi = 4294967295.0})
+          .add("mask", &T::mask, "bits", {.lo = 0, .hi = 4294967295.0})
+          .add("name", &T::name, "default: the body's");
+  return table;
+}
+
+template <>
+const Table<BodyDescription>& table_of<BodyDescription>() {
+  using T = BodyDescription;
+  static const Table<T> table =
+      Table<T>("body", "A rigid body.")
+          .add("name", &T::name, "default: body and its number")
+          .add("motion", &T::motion, "`kinematic` keeps the velocity it is given")
+          .add("planar", &T::planar, "default: as the world")
+          .add("position", &T::position, "of the body's frame", {.unit = "m"})
+          .add("orientation", &T::orientation, "of the body's frame")
+          .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})
+          .add("angle", &T::angle, "planar bodies", {.unit = "rad"})
+          .add("velocity", &T::velocity, "of the centre of mass", {.unit = "m/s"})
+          .add("angular_velocity", &T::angular_velocity, "world axes",
+               {.unit = "rad/s", .scalar_is_z = true})
+          .add("shapes", &T::shapes, "one or several")
+          .add("mass", &T::mass, "default: from the densities", {.unit = "kg", .positive = true})
+          .add("inertia", &T::inertia, "about the centre of mass; default: from the shapes",
+               {.unit = "kg m^2"})
+          .add("center_of_mass", &T::center_of_mass, "default: from the shapes", {.unit = "m"})
+          .add("drag", &T::drag, "overdamped law only", {.unit = "kg/(m s)", .positive = true})
+          .add("length", &T::length, "overdamped law only; default: twice the bounding radius",
+               {.unit = "m", .positive = true})
+          .add("colour", &T::colour, "in the viewer");
+  return table;
+}
+
+template <>
+const Table<PopulationDescription>& table_of<PopulationDescription>() {
+  using T = PopulationDescription;
+  static const Table<T> table =
+      Table<T>(
+          "population",
+          "Many bodies of one kind. In `body` and `joint`, `$(...)` may use the running number "
+          "`n`, the places `i`, `j`, `k` in the grid, the position `x`, `y`, `z`, and the text "
+          "`name` and `previous`.")
+          .by_type(&T::type, "how they are placed")
+          .add("name", &T::name, "members are called name and number", {.required = true})
+          .add("body", &T::body, "the fields of every member; `position` is added to its place",
+               {.unit = "body", .required = true})
+          .add("joint", &T::joint,
+               "a joint a member; `a` defaults to the member, `b` to the previous one. Without `b` "
+               "the first member gets none",
+               {.unit = "joint"})
+          .add("count", &T::count, "of members, along x, y, z; a random one: in all",
+               {.required = true})
+          .add("spacing", &T::spacing, "from member to member", {.unit = "m", .only = {"grid"}})
+          .add("lattice", &T::lattice, "", {.only = {"lattice"}})
+          .add("distance", &T::distance, "between nearest neighbours; a random one: at least",
+               {.unit = "m", .positive = true, .required = true, .only = {"lattice", "random"}})
+          .add("position", &T::position, "of the first member",
+               {.unit = "m", .only = {"grid", "lattice"}})
+          .add("lower", &T::lower, "corner of the box that holds the centres",
+               {.unit = "m", .required = true, .only = {"random"}})
+          .add("upper", &T::upper, "the opposite corner",
+               {.unit = "m", .required = true, .only = {"random"}})
+          .add("jitter", &T::jitter, "random shift along each axis, at most",
+               {.unit = "m", .lo = 0})
+          .add("random_orientation", &T::random_orientation, "turn every member at random")
+          .add("seed", &T::seed, "of the random numbers", {.lo = 0});
+  return table;
+}
+
+template <>
+const Table<UrdfDescription>& table_of<UrdfDescription>() {
+  using T = UrdfDescription;
+  static const Table<T> table =
+      Table<T>("urdf", "A robot from a URDF file. What is ignored is listed.")
+          .add("file", &T::file, "", {.required = true})
+          .add("prefix", &T::prefix, "put before the names of links and joints")
+          .add("position", &T::position, "of the root link", {.unit = "m"})
+          .add("orientation", &T::orientation, "of the root link")
+          .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})
+          .add("fixed", &T::fixed, "the root link does not move")
+          .add("self_collision", &T::self_collision,
+               "its links touch each other; most robots overlap at their joints")
+          .add("material", &T::material, "of all its shapes");
+  return table;
+}
+
+template <>
+const Table<MotorSpec>& table_of<MotorSpec>() {
+  using T = MotorSpec;
+  static const Table<T> table =
+      Table<T>("motor", "Drives the coordinate of a joint.")
+          .add("kind", &T::kind, "what is prescribed", {.required = true})
+          .add("target", &T::target, "position at t = 0", {.unit = "m, rad"})
+          .add("velocity", &T::velocity, "", {.unit = "m/s, rad/s"})
+          .add("max_force", &T::max_force, "default: as strong as it takes",
+               {.unit = "N, N m", .lo = 0})
+          .add("times", &T::times, "of a table that is added", {.unit = "s"})
+          .add("values", &T::values, "of the table");
+  return table;
+}
+
+template <>
+const Table<JointDescription>& table_of<JointDescription>() {
+  using T = JointDescription;
+  static const Table<T> table =
+      Table<T>("joint", "Holds two bodies together; `b` may be `world`.")
+          .by_type(&T::kind, "revolute = pin, prismatic = slider")
+          .add("name", &T::name, "default: joint and its number")
+          .add("a", &T::a, "a body", {.required = true})
+          .add("b", &T::b, "a body or `world`")
+          .add("anchor", &T::anchor, "in the world, as built", {.unit = "m"})
+          .add("axis", &T::axis, "of turn or sliding, in the world, as built")
+          .add("anchor_a", &T::anchor_a, "in the frame of a, instead of `anchor`", {.unit = "m"})
+          .add("anchor_b", &T::anchor_b, "in the frame of b", {.unit = "m"})
+          .add("length", &T::length, "default: as built",
+               {.unit = "m", .positive = true, .only = {"distance"}})
+          .add("lower", &T::lower, "limit of the coordinate, 0 as built (distance: length)",
+               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
+          .add("upper", &T::upper, "",
+               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
+          .add("stiffness", &T::stiffness, "spring along the coordinate",
+               {.unit = "N/m, N m/rad", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+          .add("damping", &T::damping, "",
+               {.unit = "N s/m, N m s/rad", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+          .add("rest", &T::rest, "of the spring; distance: 0 means as built",
+               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
+          .add("dry_friction", &T::dry_friction, "force or torque it resists",
+               {.unit = "N, N m", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+          .add("motor", &T::motor, "", {.only = {"revolute", "prismatic", "distance"}})
+          .add("collide", &T::collide, "the joined bodies do touch");
+  return table;
+}
+
+template <>
+const Table<ForceDescription>& table_of<ForceDescription>() {
+  using T = ForceDescription;
+  static const Table<T> table =
+      Table<T>("force", "A force that is always there.")
+          .by_type(&T::type, "at the centre of mass, at a point, or between two points")
+          .add("name", &T::name, "", {.required = true})
+          .add("body", &T::body, "that it acts on", {.required = true, .only = {"body", "point"}})
+          .add("force", &T::force, "", {.unit = "N", .only = {"body", "point"}})
+          .add("torque", &T::torque, "", {.unit = "N m", .scalar_is_z = true, .only = {"body"}})
+          .add("point", &T::point, "in the frame of the body", {.unit = "m", .only = {"point"}})
+          .add("body_axes", &T::body_axes, "it turns with the body", {.only = {"body", "point"}})
+          .add("times", &T::times, "of a table of factors",
+               {.unit = "s", .only = {"body", "point"}})
+          .add("factors", &T::factors, "on force and torque", {.only = {"body", "point"}})
+          .add("a", &T::a, "a body", {.required = true, .only = {"spring"}})
+          .add("b", &T::b, "a body or `world`", {.only = {"spring"}})
+          .add("point_a", &T::point_a, "in the frame of a", {.unit = "m", .only = {"spring"}})
+          .add("point_b", &T::point_b, "in the frame of b", {.unit = "m", .only = {"spring"}})
+          .add("stiffness", &T::stiffness, "", {.unit = "N/m", .lo = 0, .only = {"spring"}})
+          .add("damping", &T::damping, "", {.unit = "N s/m", .lo = 0, .only = {"spring"}})
+          .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = {"spring"}});
+  return table;
+}
+
+template <>
+const Table<ActuatorDescription>& table_of<ActuatorDescription>() {
+  using T = ActuatorDescription;
+  static const Table<T> table =
+      Table<T>("actuator", "A control u(t) and what it pushes.")
+          .by_type(&T::type, "along a joint's coordinate, or a wrench on a body")
+          .add("name", &T::name, "", {.required = true})
+          .add("joint", &T::joint, "", {.required = true, .only = {"joint"}})
+          .add("gear", &T::gear, "force or torque of u = 1", {.unit = "N, N m", .only = {"joint"}})
+          .add("body", &T::body, "", {.required = true, .only = {"body"}})
+          .add("force", &T::force, "of u = 1", {.unit = "N", .only = {"body"}})
+          .add("torque", &T::torque, "of u = 1",
+               {.unit = "N m", .scalar_is_z = true, .only = {"body"}})
+          .add("body_axes", &T::body_axes, "it turns with the body", {.only = {"body"}})
+          .add("control", &T::control, "u, constant")
+          .add("times", &T::times, "of a table of u, linear in between", {.unit = "s"})
+          .add("values", &T::values, "of the table");
+  return table;
+}
+
+template <>
+const Table<SolveSettings>& table_of<SolveSettings>() {
+  using T = SolveSettings;
+  static const Table<T> table =
+      Table<T>("solver", "Of the contact problem of a step.")
+          .add("method", &T::method, "")
+          .add("tolerance", &T::tolerance, "of the block-wise residual; in a step 1e-10",
+               {.unit = "-", .positive = true})
+          .add("max_iterations", &T::max_iterations, "0: the method's own", {.lo = 0})
+          .add("work_limit", &T::work_limit, "multiply-adds; 0: none", {.lo = 0});
+  return table;
+}
+
+template <>
+const Table<StepSettings>& table_of<StepSettings>() {
+  using T = StepSettings;
+  static const Table<T> table =
+      Table<T>("step", "How a step is made.")
+          .add("h", &T::h, "length of a step", {.unit = "s", .positive = true})
+          .add("friction", &T::friction, "`coulomb` is exact; `cone` its convex relaxation")
+          .add("pyramid_directions", &T::pyramid_directions, "even", {.lo = 4, .hi = 64})
+          .add("stabilisation", &T::stabilisation, "how overlaps are removed")
+          .add("projection_tolerance", &T::projection_tolerance, "of the body size",
+               {.unit = "-", .positive = true})
+          .add("baumgarte", &T::baumgarte, "share of an overlap a step",
+               {.unit = "-", .lo = 0, .hi = 1})
+          .add("contact_margin", &T::contact_margin, "of half the smaller body's width",
+               {.unit = "-", .lo = 0})
+          .add("integrator", &T::integrator, "`rattle`: second order for joints")
+          .add("substep", &T::substep, "longest inner step of `rattle`",
+               {.unit = "s", .positive = true})
+          .add("impact_events", &T::impact_events, "locate impacts within a step")
+          .add("max_events", &T::max_events, "a step", {.lo = 0})
+          .add("restitution_threshold", &T::restitution_threshold,
+               "slowest approach that bounces; 0: 2 g h", {.unit = "m/s", .lo = 0})
+          .add("max_halvings", &T::max_halvings, "of a step that ends in an overlap",
+               {.lo = 0, .hi = 20})
+          .add("halving_tolerance", &T::halving_tolerance, "overlap that halves, of the body size",
+               {.unit = "-", .positive = true})
+          .add("constraints", &T::constraints,
+               "`single`, `relcp` and `multisphere`: one row a pair, grown until nothing overlaps, "
+               "rows of inscribed spheres")
+          .add("overlap_tolerance", &T::overlap_tolerance, "of half the smaller width; `relcp`",
+               {.unit = "-", .positive = true})
+          .add("max_recursions", &T::max_recursions, "a step; `relcp`", {.lo = 1, .hi = 100000})
+          .add("sub_spheres", &T::sub_spheres, "a body; `multisphere`", {.lo = 1, .hi = 1000})
+          .add("periodic", &T::periodic, "")
+          .add("drag_ratio", &T::drag_ratio,
+               "overdamped: drag across the axis x of a body over that along it",
+               {.unit = "-", .positive = true})
+          .add("thermal_energy", &T::thermal_energy, "overdamped: k_B T, Brownian kicks",
+               {.unit = "J", .lo = 0})
+          .add("solver", &T::solver, "");
+  return table;
+}
+
+template <>
+const Table<PeriodicBox>& table_of<PeriodicBox>() {
+  using T = PeriodicBox;
+  static const Table<T> table =
+      Table<T>("periodic", "Bodies meet across the sides of a box; positions are not wrapped.")
+          .add("directions", &T::active, "in which the world repeats", {.required = true})
+          .add("lower", &T::lo, "corner of the box", {.unit = "m", .required = true})
+          .add("upper", &T::hi, "the opposite corner", {.unit = "m", .required = true});
+  return table;
+}
+
+template <>
+const Table<RunDescription>& table_of<RunDescription>() {
+  using T = RunDescription;
+  static const Table<T> table =
+      Table<T>("run", "How long; `orthant run` may say otherwise.")
+          .add("steps", &T::steps, "default 500", {.lo = 0})
+          .add("time", &T::time, "instead of `steps`", {.unit = "s", .lo = 0})
+          .add("seed", &T::seed, "of Brownian kicks", {.lo = 0});
+  return table;
+}
+
+template <>
+const Table<RecordSettings>& table_of<RecordSettings>() {
+  using T = RecordSettings;
+  static const Table<T> table =
+      Table<T>("record", "What a run writes down.")
+          .add("every", &T::every, "steps from frame to frame", {.lo = 1})
+          .add("velocities", &T::velocities, "of all bodies")
+          .add("contacts", &T::contacts, "points, normals, impulses, stick or slide")
+          .add("checkpoint_every", &T::checkpoint_every, "steps from checkpoint to checkpoint",
+               {.lo = 1});
+  return table;
+}
+
+template <>
+const Table<SceneDescription>& table_of<SceneDescription>() {
+  using T = SceneDescription;
+  static const Table<T> table =
+      Table<T>("scene", "The file.")
+          .add("orthant", &T::format, "version of this format",
+               {.lo = 1, .hi = 1, .required = true})
+          .add("name", &T::name, "default: the name of the file")
+          .add("description", &T::description, "a sentence")
+          .add("include", &T::include,
+               "files that come first: maps are merged, lists joined, this file has the last word")
+          .add("parameters", &T::parameters,
+               "names for `$(...)`, each with its default; `--set name=value` changes one")
+          .add("world", &T::world, "")
+          .add("materials", &T::materials, "")
+          .add("material_pairs", &T::material_pairs, "")
+          .add("bodies", &T::bodies, "")
+          .add("populations", &T::populations, "")
+          .add("urdf", &T::urdf, "")
+          .add("joints", &T::joints, "")
+          .add("forces", &T::forces, "")
+          .add("actuators", &T::actuators, "")
+          .add("step", &T::step, "")
+          .add("run", &T::run, "")
+          .add("record", &T::record, "");
+  return table;
+}
+
+std::vector<const ObjectInfo*> all_tables() {
+  return {&table_of<SceneDescription>().info(),      &table_of<WorldDescription>().info(),
+          &table_of<MaterialDescription>().info(),   &table_of<MaterialPairDescription>().info(),
+          &table_of<BodyDescription>().info(),       &table_of<ShapeDescription>().info(),
+          &table_of<PopulationDescription>().info(), &table_of<UrdfDescription>().info(),
+          &table_of<JointDescription>().info(),      &table_of<MotorSpec>().info(),
+          &table_of<ForceDescription>().info(),      &table_of<ActuatorDescription>().info(),
+          &table_of<StepSettings>().info(),          &table_of<PeriodicBox>().info(),
+          &table_of<SolveSettings>().info(),         &table_of<RunDescription>().info(),
+          &table_of<RecordSettings>().info()};
+}
+
+}  // namespace orthant::io
