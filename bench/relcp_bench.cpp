@@ -108,9 +108,6 @@ void relcp_step(benchmark::State& state) {
   state.counters["rows"] = report.constraints;
   state.counters["solves"] = report.recursions + 1;
   state.counters["iterations"] = report.iterations;
-  state.counters["us_a_body"] = benchmark::Counter(
-      static_cast<double>(state.range(0)) * 1e-6,
-      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   set_thread_count(1);
 }
 BENCHMARK(relcp_step)

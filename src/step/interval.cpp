@@ -90,6 +90,7 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   report.iterations += solved.iterations;
   if (kind != SolveKind::Projection) {
     report.method = solved.method;
+    report.constraints = static_cast<Index>(contacts.contacts.size());
     report.residual = std::max(report.residual, solved.residual.value);
     report.outcome = std::max(report.outcome, solved.outcome);
   }

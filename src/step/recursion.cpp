@@ -78,7 +78,6 @@ bool solve_rows(StepRun& run, SolveKind kind, double dt) {
       solve_and_report(run, kind, dt, run.work.assembly, run.work.rows, run.work.solution);
   run.report.seconds_solve += timer.seconds();
   if (run.record != nullptr) run.record->solves.back().rows = row_settings(run, dt);
-  run.report.constraints = static_cast<Index>(run.work.rows.contacts.size());
   return finite;
 }
 
