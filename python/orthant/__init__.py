@@ -31,6 +31,7 @@ from ._core import (
     Law,
     LawKind,
     LawOfMotion,
+    LoadedScene,
     Method,
     Model,
     ModelBuilder,
@@ -70,6 +71,7 @@ from ._core import (
     make_lcp,
     make_local_friction,
     make_mlcp,
+    parse_scene,
     read_problem,
     save_problem,
     set_thread_count,
@@ -78,7 +80,7 @@ from ._core import (
     validate,
     why_not_applicable,
 )
-from ._simulate import Simulator, rollout
+from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
@@ -101,14 +103,15 @@ __all__ = [
     "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CombineRule", "ConstraintScheme",
     "ContactState", "Error", "ForceCallback", "FrictionModel", "GradientCertificate",
     "GradientMode", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind", "LawOfMotion",
-    "LcpSolution", "Method", "Model", "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "Outcome",
-    "Parameters", "PeriodicBox", "Pose", "ProblemKind", "Residual", "RolloutCertificate",
-    "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec", "Simulator", "Solution",
-    "SolutionGradient", "SolutionGradientSettings", "SolveReport", "SolveSettings", "Stabilisation",
-    "State", "StepCertificate", "StepGradient", "StepGradientSettings", "StepRecord", "StepReport",
-    "StepSettings", "Trajectory", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus",
-    "judge", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp", "read_fclib",
-    "read_problem", "record_rollout", "record_rollout_batch", "rollout", "rollout_batch",
-    "save_problem", "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step", "thread_count",
-    "validate", "why_not_applicable",
+    "LcpSolution", "LoadedScene", "Method", "Model", "ModelBuilder", "Motion", "MotorKind",
+    "MotorSpec", "Outcome", "Parameters", "PeriodicBox", "Pose", "ProblemKind", "Residual",
+    "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
+    "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
+    "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
+    "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory", "UnknownName",
+    "WarmStart", "__version__", "boxminus", "boxplus", "judge", "load", "make_global_friction",
+    "make_lcp", "make_local_friction", "make_mlcp", "parse_scene", "read_fclib", "read_problem",
+    "record_rollout", "record_rollout_batch", "rollout", "rollout_batch", "save_problem",
+    "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate",
+    "why_not_applicable",
 ]

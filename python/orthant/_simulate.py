@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable
+from os import PathLike, fspath
+from typing import Any, Callable, Sequence
 
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._core import Model, Parameters, State, StepReport, StepSettings, WarmStart
+from ._core import LoadedScene, Model, Parameters, State, StepReport, StepSettings, WarmStart
 from ._trajectory import Trajectory
 
 Callback = Callable[[int, State, StepReport], Any]
@@ -98,3 +99,13 @@ class Simulator:
 
     def __repr__(self) -> str:
         return f"Simulator({self.model!r}, t={self.t:g} s, h={self.settings.h:g} s)"
+
+
+def load(path: str | PathLike[str], *, set: Sequence[str] = ()) -> LoadedScene:
+    """A scene file (YAML or URDF): model, parameters, state, settings, controls.
+
+    set: "key=value" changes, a parameter or a setting ("step.h=0.005"). To run it:
+    `scene = ot.load(path)`, then `ot.Simulator(scene.model, parameters=scene.parameters,
+    settings=scene.settings, state=scene.state).rollout(scene.steps, u=scene.controls(scene.steps))`.
+    """
+    return _core.load_scene(fspath(path), list(set))
