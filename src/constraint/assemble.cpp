@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // constraint/assemble.cpp: (model, q, v, contacts, h) => canonical problems.
 //   H v⁺ − Cᵀγ − Dᵀλ = k,   C v⁺ + e = 0,   w = D v⁺ + F λ + b
-// Row order of D: contacts by key, then joint limits, motors and dry friction in model order.
+// Row order of D: contacts by key, flexible contacts by key, then joint limits, motors and dry
+// friction in model order.
 #include "orthant/constraint/assemble.hpp"
 
 #include <algorithm>
 
 #include "orthant/constraint/joint_rows.hpp"
+#include "orthant/force/flexible.hpp"
 
 namespace orthant {
 namespace {
@@ -29,9 +31,9 @@ void copy(const std::vector<double>& from, VecX& to) {
 }  // namespace
 
 bool assemble_motion(const Model& model, const Parameters& parameters, const StepInterval& x,
-                     const VecX& u, Assembly& out) {
+                     const VecX& u, Assembly& out, const VecX& v_at) {
   CanonicalProblem& p = out.problem;
-  assemble_dynamics(model, parameters, x.q, x.v, x.t, u, x.h, out.dynamics, p.H, p.k);
+  assemble_dynamics_at(model, parameters, x.q, x.v, v_at, x.t, u, x.h, out.dynamics, p.H, p.k);
   if (!out.solver.factorize(p.H)) return false;
   out.solver.solve(p.k, out.v_free);
   return out.v_free.allFinite();
@@ -39,15 +41,17 @@ bool assemble_motion(const Model& model, const Parameters& parameters, const Ste
 
 void assemble_rows(const Model& model, const Parameters& parameters, const StepInterval& x,
                    std::span<const Contact> contacts, const ContactRowSettings& settings,
-                   double joint_beta, Assembly& out) {
+                   double joint_beta, Assembly& out, std::span<const FlexibleContact> flexible) {
   CanonicalProblem& p = out.problem;
   begin_rows(out);
   append_contact_rows(model, parameters, x.q, x.v, out.v_free, contacts, settings, p, out.b,
                       out.blocks);
+  append_flexible_rows(model, parameters, x.q, x.v, flexible, settings, p, out.b, out.blocks);
   const Index contact_rows = static_cast<Index>(out.b.size());
   out.b.resize(out.b.size() + static_cast<std::size_t>(joint_block_count(model)), 0.0);
   copy(out.b, p.b);
   append_joint_rows(model, parameters, x.q, x.v, x.t, x.h, joint_beta, p, contact_rows);
+  append_tie_rows(model, x.q, x.v, x.h, p);
   assemble_contact_F(out.blocks, settings.friction, p);
 }
 
@@ -91,20 +95,24 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
   append_joint_position_rows(model, parameters, x.q, x.t, joints, 0);
   p.C = std::move(joints.C);
   joint_rate(model, parameters, x.q, x.v, x.t, p.e);
+  append_tie_rows(model, x.q, x.v, x.h, p);
   assemble_contact_F(out.blocks, settings.friction, p);
 }
 
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
-                         std::span<const Contact> contacts, double deepest, Assembly& out) {
+                         std::span<const Contact> contacts, double deepest, Assembly& out,
+                         std::span<const FlexibleContact> flexible) {
   CanonicalProblem& p = out.problem;
   begin_rows(out);
   assemble_mass(model, parameters, q, p.H);
   p.k.setZero(model.dynamic_v_size());
   append_contact_position_rows(model, parameters, q, contacts, deepest, p, out.b);
+  append_flexible_position_rows(model, parameters, q, flexible, deepest, p, out.b);
   const Index contact_rows = static_cast<Index>(out.b.size());
   out.b.resize(out.b.size() + joint_limit_count(model), 0.0);
   copy(out.b, p.b);
   append_joint_position_rows(model, parameters, q, t, p, contact_rows);
+  append_tie_rows(model, q, {}, 0, p);
 }
 
 }  // namespace orthant

@@ -8,8 +8,10 @@
 #include <Eigen/Eigenvalues>
 
 #include "force/elements.hpp"
+#include "force/fe/flexible.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/parallel.hpp"
+#include "orthant/force/flexible.hpp"
 #include "orthant/force/free_rotation_kernel.hpp"
 
 namespace orthant {
@@ -184,10 +186,13 @@ void assemble_mass(const Model& model, const Parameters& parameters, const VecX&
     for (std::size_t i = begin; i < end; ++i)
       fill_mass(model, model.body(bodies[i]), x, q, 1, M.block(static_cast<Index>(i)));
   });
+  internal::append_node_mass(model, parameters, M);
 }
 
-void applied_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
-                   double t, const VecX& u, VecX& f) {
+namespace {
+
+void bodies_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                  double t, const VecX& u, VecX& f) {
   f.setZero(model.dynamic_v_size());
   internal::add_explicit(model, parameters, q, v, t, u, f);
   internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
@@ -202,15 +207,25 @@ void applied_force(const Model& model, const Parameters& parameters, const VecX&
   });
 }
 
-void assemble_dynamics(const Model& model, const Parameters& parameters, const VecX& q,
-                       const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
-                       VelocityMatrix& H, VecX& k) {
+/// Flight of the nodes without any force: straight on.
+void coast_nodes(const Model& model, const VecX& v, double h, Dynamics& dynamics) {
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (const Index node : part.free_nodes)
+      for (Index i = part.v_begin[node]; i < part.v_begin[node] + part.dim; ++i) {
+        dynamics.coast_velocity[i] = v[i];
+        dynamics.coast_delta[i] = h * v[i];
+      }
+}
+
+void assemble_bodies(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                     double t, const VecX& u, double h, Dynamics& dynamics, VelocityMatrix& H,
+                     VecX& k) {
   ORTHANT_ASSERT(q.size() == model.q_size() && v.size() == model.v_size() && h > 0);
   const double* x = parameters.values.data();
   const bool inertial = model.law() == LawOfMotion::Inertial;
   const double middle = t + 0.5 * h;
   size_blocks(model, H);
-  applied_force(model, parameters, q, v, middle, u, dynamics.force);
+  bodies_force(model, parameters, q, v, middle, u, dynamics.force);
   dynamics.coast_velocity.resize(model.dynamic_v_size());
   dynamics.coast_delta.resize(model.dynamic_v_size());
   k.resize(model.dynamic_v_size());
@@ -248,6 +263,31 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
   if (dynamics.coupled) make_sparse(dynamics, H);
 }
 
+}  // namespace
+
+void applied_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   double t, const VecX& u, VecX& f) {
+  bodies_force(model, parameters, q, v, t, u, f);
+  if (!model.flexible_parts().empty()) internal::add_flexible_force(model, parameters, q, v, f);
+}
+
+void assemble_dynamics_at(const Model& model, const Parameters& parameters, const VecX& q,
+                          const VecX& v, const VecX& v_at, double t, const VecX& u, double h,
+                          Dynamics& dynamics, VelocityMatrix& H, VecX& k) {
+  if (model.flexible_parts().empty())
+    return assemble_bodies(model, parameters, q, v, t, u, h, dynamics, H, k);
+  assemble_bodies(model, parameters, q, v, t, u, h, dynamics, dynamics.bodies, k);
+  coast_nodes(model, v, h, dynamics);
+  internal::assemble_flexible(model, parameters, q, v, v_at, h, dynamics.bodies, H, k);
+  dynamics.coupled = true;
+}
+
+void assemble_dynamics(const Model& model, const Parameters& parameters, const VecX& q,
+                       const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
+                       VelocityMatrix& H, VecX& k) {
+  assemble_dynamics_at(model, parameters, q, v, {}, t, u, h, dynamics, H, k);
+}
+
 void coast(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v, double h,
            Dynamics& dynamics) {
   dynamics.coast_velocity.resize(model.dynamic_v_size());
@@ -257,6 +297,7 @@ void coast(const Model& model, const Parameters& parameters, const VecX& q, cons
     for (std::size_t b = begin; b < end; ++b)
       coast_body(model.body(bodies[b]), parameters.values.data(), q, v, h, dynamics);
   });
+  coast_nodes(model, v, h, dynamics);
 }
 
 void free_flight(const Dynamics& dynamics, const VecX& v_next, double h, VecX& delta) {
@@ -294,7 +335,7 @@ double kinetic_energy(const Model& model, const Parameters& parameters, const Ve
     energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) +
                      omega.dot(inertia_matrix(I) * omega));
   }
-  return energy;
+  return energy + internal::flexible_kinetic_energy(model, parameters, v);
 }
 
 double potential_energy(const Model& model, const Parameters& parameters, const VecX& q, double t) {
@@ -312,7 +353,7 @@ double potential_energy(const Model& model, const Parameters& parameters, const 
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Callback)
       energy += force.callback->potential(model, parameters, q, t);
-  return energy;
+  return energy + internal::flexible_potential_energy(model, parameters, q);
 }
 
 }  // namespace orthant

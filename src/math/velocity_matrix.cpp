@@ -32,6 +32,18 @@ VelocityMatrix VelocityMatrix::sparse(SparseMatrix H, std::vector<Index> offsets
   return m;
 }
 
+SparseMatrix& VelocityMatrix::reset_sparse(Index rows, Index nonzeros, std::vector<Index> offsets) {
+  kind_ = Kind::Sparse;
+  offset_ = std::move(offsets);
+  values_.clear();
+  value_begin_.resize(1);
+  operator_.reset();
+  if (sparse_.rows() != rows || sparse_.cols() != rows) sparse_.resize(rows, rows);
+  sparse_.makeCompressed();
+  sparse_.resizeNonZeros(nonzeros);
+  return sparse_;
+}
+
 VelocityMatrix VelocityMatrix::from_operator(std::shared_ptr<const VelocityOperator> H,
                                              std::vector<Index> offsets) {
   VelocityMatrix m;

@@ -5,6 +5,7 @@
 #include "orthant/math/velocity_solver.hpp"
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
 
 namespace orthant {
@@ -47,6 +48,30 @@ bool invert_block(const double* a, Index n, double* inverse) {
 
 }  // namespace
 
+/// LDLᵀ; false where a pivot is not positive.
+bool VelocitySolver::factorize_positive(const SparseMatrix& H) {
+  const auto same = [&](const std::vector<Index>& last, const Index* now, Index count) {
+    return last.size() == static_cast<std::size_t>(count) &&
+           std::equal(last.begin(), last.end(), now);
+  };
+  const Index n = static_cast<Index>(H.cols()), entries = static_cast<Index>(H.nonZeros());
+  if (!analysed_ || !same(outer_, H.outerIndexPtr(), n + 1) ||
+      !same(inner_, H.innerIndexPtr(), entries)) {
+    ldlt_.analyze(H);
+    outer_.assign(H.outerIndexPtr(), H.outerIndexPtr() + n + 1);
+    inner_.assign(H.innerIndexPtr(), H.innerIndexPtr() + entries);
+    signs_.assign(static_cast<std::size_t>(n), 1);
+    analysed_ = true;
+  }
+  return ldlt_.factorize(H, signs_) && ldlt_.replaced_pivots() == 0;
+}
+
+double VelocitySolver::solve_work() const {
+  if (kind_ == VelocityMatrix::Kind::Sparse)
+    return 2.0 * static_cast<double>(positive_ ? ldlt_.nonzeros() : lu_.nonzeros());
+  return static_cast<double>(inverse_.size());
+}
+
 bool VelocitySolver::factorize(const VelocityMatrix& H) {
   kind_ = H.kind();
   offset_.assign(H.offsets().begin(), H.offsets().end());
@@ -55,6 +80,8 @@ bool VelocitySolver::factorize(const VelocityMatrix& H) {
     return true;
   }
   if (kind_ == VelocityMatrix::Kind::Sparse) {
+    positive_ = H.is_symmetric() && factorize_positive(H.sparse_matrix());
+    if (positive_) return true;
     lu_.analyze(H.sparse_matrix());
     return lu_.factorize(H.sparse_matrix());
   }
@@ -99,7 +126,7 @@ void VelocitySolver::solve_block_transpose(Index i, double* x) const {
 
 void VelocitySolver::solve(const VecX& y, VecX& x) const {
   if (kind_ == VelocityMatrix::Kind::Operator) return operator_.op().solve(y, x);
-  if (kind_ == VelocityMatrix::Kind::Sparse) return lu_.solve(y, x);
+  if (kind_ == VelocityMatrix::Kind::Sparse) return positive_ ? ldlt_.solve(y, x) : lu_.solve(y, x);
   if (&x != &y) x = y;
   for (Index i = 0; i + 1 < static_cast<Index>(offset_.size()); ++i)
     solve_block(i, x.data() + offset_[i]);
@@ -107,7 +134,8 @@ void VelocitySolver::solve(const VecX& y, VecX& x) const {
 
 void VelocitySolver::solve_transpose(const VecX& y, VecX& x) const {
   if (kind_ == VelocityMatrix::Kind::Operator) return operator_.op().solve(y, x);
-  if (kind_ == VelocityMatrix::Kind::Sparse) return lu_.solve_transpose(y, x);
+  if (kind_ == VelocityMatrix::Kind::Sparse)
+    return positive_ ? ldlt_.solve(y, x) : lu_.solve_transpose(y, x);
   if (&x != &y) x = y;
   for (Index i = 0; i + 1 < static_cast<Index>(offset_.size()); ++i) {
     solve_block_transpose(i, x.data() + offset_[i]);

@@ -17,6 +17,8 @@ struct ModelBuilder::Specs {
   std::vector<MaterialPairSpec> pairs;
   std::vector<BodySpec> bodies;
   std::vector<JointSpec> joints;
+  std::vector<FlexibleSpec> flexible;
+  std::vector<NodeForceSpec> node_forces;
   std::vector<std::variant<BodyForceSpec, PointForceSpec, SpringSpec, CallbackSpec>> forces;
   std::vector<std::variant<JointActuatorSpec, BodyActuatorSpec>> actuators;
   std::optional<Vec3> gravity;
@@ -44,6 +46,13 @@ struct ModelBuilder::Build {
   void shapes(const BodySpec& spec, const Body& body, BodyId id);
   MassProperties mass_of(const BodySpec& spec, const std::string& where) const;
   void refuse_mixed_contact() const;
+  MaterialId surface_material(const std::string& name, const std::string& where) const;
+  // build_flexible.cpp
+  void flexible();
+  void place_nodes(const FlexibleSpec& spec, FlexiblePart& part, std::vector<double>& q);
+  void attach(const FlexibleSpec& spec, Index part);
+  void number_velocities();
+  void node_forces();
   // build_joints.cpp
   void joints();
   Joint joint(const JointSpec& spec, std::string name);

@@ -50,6 +50,7 @@ void ModelBuilder::Build::materials() {
   bool want_default = false;
   for (const BodySpec& b : specs.bodies)
     for (const ShapeSpec& s : b.shapes) want_default |= s.material.empty();
+  for (const FlexibleSpec& s : specs.flexible) want_default |= s.material.empty();
   if (want_default && !named("default")) list.push_back({.name = "default"});
 
   const Fields four = shared_fields(
@@ -158,6 +159,21 @@ void ModelBuilder::Build::check_shapes(const BodySpec& spec, bool planar,
   }
 }
 
+MaterialId ModelBuilder::Build::surface_material(const std::string& name,
+                                                 const std::string& where) const {
+  const std::string material = name.empty() ? "default" : name;
+  const auto it = std::find_if(m.materials_.begin(), m.materials_.end(),
+                               [&](const Material& x) { return x.name == material; });
+  if (it == m.materials_.end()) {
+    std::vector<std::string_view> known;
+    for (const Material& x : m.materials_) known.push_back(x.name);
+    const std::string near = nearest_spelling(material, known.data(), known.size());
+    throw Error(where, "there is no material '" + material + "'" +
+                           (near.empty() ? "" : " (did you mean '" + near + "'?)"));
+  }
+  return MaterialId{static_cast<Index>(it - m.materials_.begin())};
+}
+
 void ModelBuilder::Build::shapes(const BodySpec& spec, const Body& body, BodyId id) {
   for (std::size_t k = 0; k < spec.shapes.size(); ++k) {
     const ShapeSpec& s = spec.shapes[k];
@@ -183,17 +199,7 @@ void ModelBuilder::Build::shapes(const BodySpec& spec, const Body& body, BodyId 
         table->add("shape/" + name, shared_fields(key, names), shape.shape.parameters().data());
     shape.offset_begin = frame("shape/" + name, "offset", body.planar, offset);
 
-    const std::string material = s.material.empty() ? "default" : s.material;
-    const auto it = std::find_if(m.materials_.begin(), m.materials_.end(),
-                                 [&](const Material& x) { return x.name == material; });
-    if (it == m.materials_.end()) {
-      std::vector<std::string_view> known;
-      for (const Material& x : m.materials_) known.push_back(x.name);
-      const std::string near = nearest_spelling(material, known.data(), known.size());
-      throw Error(where, "there is no material '" + material + "'" +
-                             (near.empty() ? "" : " (did you mean '" + near + "'?)"));
-    }
-    shape.material = MaterialId{static_cast<Index>(it - m.materials_.begin())};
+    shape.material = surface_material(s.material, where);
     shape.name = std::move(name);
     m.shapes_.push_back(std::move(shape));
   }

@@ -39,6 +39,16 @@ void need_inertia(std::string_view where, const Mat3& inertia) {
   }
 }
 
+void need_elastic(std::string_view where, double young, double poisson, double density,
+                  double damping_mass, double damping_stiffness) {
+  need_positive(where, "young", young);
+  if (!(poisson > -1 && poisson < 0.5))
+    refuse(where, "poisson", "> -1 and < 0.5 (0.5 is incompressible)", poisson);
+  need_positive(where, "density", density);
+  need_not_negative(where, "damping_mass", damping_mass);
+  need_not_negative(where, "damping_stiffness", damping_stiffness);
+}
+
 }  // namespace internal
 
 namespace {
@@ -56,6 +66,20 @@ Index find_name(std::span<const Item> items, const std::vector<Index>& sorted,
   throw Error(std::string(kind) + " '" + std::string(name) + "'",
               near.empty() ? "there is none of this name"
                            : "there is none of this name (did you mean '" + near + "'?)");
+}
+
+}  // namespace
+
+namespace {
+
+/// visit(place in q, place in v, dim) for every node that has a velocity.
+template <class Visit>
+void for_each_moving_node(const Model& model, Visit&& visit) {
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (Index i = 0; i < part.node_count; ++i) {
+      const Index v_at = part.v_begin[static_cast<std::size_t>(i)];
+      if (v_at >= 0) visit(part.q_begin + part.dim * i, v_at, part.dim);
+    }
 }
 
 }  // namespace
@@ -79,6 +103,21 @@ Index Model::find_actuator(std::string_view name) const {
   std::sort(sorted.begin(), sorted.end(),
             [&](Index i, Index j) { return actuators_[i].name < actuators_[j].name; });
   return find_name(actuators(), sorted, name, "actuator");
+}
+
+Index Model::find_part(std::string_view name) const {
+  std::vector<Index> sorted(flexible_parts_.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<Index>(i);
+  std::sort(sorted.begin(), sorted.end(),
+            [&](Index i, Index j) { return flexible_parts_[i].name < flexible_parts_[j].name; });
+  return find_name(flexible_parts(), sorted, name, "flexible part");
+}
+
+bool Model::excluded(const FlexiblePart& part, ShapeId id) const {
+  const ShapeInstance& s = shape(id);
+  if (!part.contact || s.shape.dim() != part.dim) return true;
+  if ((part.group & s.mask) == 0 || (s.group & part.mask) == 0) return true;
+  return std::binary_search(attached_.begin(), attached_.end(), std::pair(part.uid, s.body));
 }
 
 bool Model::excluded(ShapeId a, ShapeId b) const {
@@ -111,6 +150,9 @@ void boxplus(const Model& model, const VecX& q, const VecX& delta, VecX& out) {
     const Quat p = boxplus(Quat{x[3], x[4], x[5], x[6]}, turn);
     x[3] = p.w, x[4] = p.x, x[5] = p.y, x[6] = p.z;
   }
+  for_each_moving_node(model, [&](Index q_at, Index v_at, int dim) {
+    for (int i = 0; i < dim; ++i) out[q_at + i] += delta[v_at + i];
+  });
 }
 
 void boxminus(const Model& model, const VecX& to, const VecX& from, VecX& delta) {
@@ -126,6 +168,9 @@ void boxminus(const Model& model, const VecX& to, const VecX& from, VecX& delta)
     const Vec3 turn = boxminus(Quat{x[3], x[4], x[5], x[6]}, Quat{y[3], y[4], y[5], y[6]});
     for (int i = 0; i < 3; ++i) d[3 + i] = turn[i];
   }
+  for_each_moving_node(model, [&](Index q_at, Index v_at, int dim) {
+    for (int i = 0; i < dim; ++i) delta[v_at + i] = to[q_at + i] - from[q_at + i];
+  });
 }
 
 const MaterialPair* find_material_pair(const Model& model, MaterialId a, MaterialId b) {
@@ -164,6 +209,14 @@ void validate(const Model& model, const State& state, std::string_view where) {
     const double norm = state.q.segment<4>(body.q_begin + 3).norm();
     if (!(std::abs(norm - 1) <= 1e-6)) internal::refuse(object, "|quaternion|", "1", norm);
   }
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (Index i = 0; i < part.node_count; ++i) {
+      const Vec3 x = node_position(part, state.q, i), v = node_velocity(part, state.v, i);
+      if (x.allFinite() && v.allFinite()) continue;
+      const std::string object = at + ", part '" + part.name + "', node " + std::to_string(i);
+      internal::need_finite(object, "position", x);
+      internal::need_finite(object, "velocity", v);
+    }
 }
 
 void validate(const Model& model, const Parameters& parameters, std::string_view where) {
@@ -192,6 +245,9 @@ void validate(const Model& model, const Parameters& parameters, std::string_view
       internal::need_positive(object, "length", x[body.length]);
     }
   }
+  for (const FlexiblePart& part : model.flexible_parts())
+    internal::need_elastic(at + ", part '" + part.name + "'", x[part.young], x[part.poisson],
+                           x[part.density], x[part.damping_mass], x[part.damping_stiffness]);
   for (const ShapeInstance& shape : model.shapes())
     check_parameters(shape.view(x.data()), at + ", shape '" + shape.name + "'");
   for (const Material& m : model.materials()) {

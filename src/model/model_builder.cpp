@@ -54,6 +54,14 @@ JointId ModelBuilder::add_joint(JointSpec spec) {
   specs_->joints.push_back(std::move(spec));
   return JointId{static_cast<Index>(specs_->joints.size()) - 1};
 }
+Index ModelBuilder::add_flexible(FlexibleSpec spec) {
+  specs_->flexible.push_back(std::move(spec));
+  return static_cast<Index>(specs_->flexible.size()) - 1;
+}
+ModelBuilder& ModelBuilder::add_force(NodeForceSpec spec) {
+  specs_->node_forces.push_back(std::move(spec));
+  return *this;
+}
 ModelBuilder& ModelBuilder::add_force(BodyForceSpec spec) {
   specs_->forces.emplace_back(std::move(spec));
   return *this;
@@ -96,11 +104,14 @@ Model ModelBuilder::build() const {
   b.bodies();
   b.m.body_by_name_ = sort_names(b.m.bodies(), "body");
   b.m.shape_by_name_ = sort_names(b.m.shapes(), "shape");
+  b.flexible();
+  (void)sort_names(b.m.flexible_parts(), "flexible part");
   b.gravity();
   b.joints();
   b.m.joint_by_name_ = sort_names(b.m.joints(), "joint");
   b.forces();
   (void)sort_names(b.m.forces(), "force");
+  b.node_forces();
   b.actuators();
   (void)sort_names(b.m.actuators(), "actuator");
   b.table->seal();

@@ -34,4 +34,8 @@ inline void need_fraction(std::string_view where, std::string_view what, double 
 /// Symmetric, positive definite, and no principal moment above the sum of the other two.
 void need_inertia(std::string_view where, const Mat3& inertia);
 
+/// Rules of a flexible material.
+void need_elastic(std::string_view where, double young, double poisson, double density,
+                  double damping_mass, double damping_stiffness);
+
 }  // namespace orthant::internal

@@ -12,12 +12,32 @@
 namespace orthant {
 namespace {
 
-/// Diagonal of N = D H⁻¹ Dᵀ + F, row by row. Joints are left out: the effective mass of a body in a
-/// mechanism is at least its own.
+/// Multiply-adds that the diagonal of N may cost where every row takes a sparse solve.
+constexpr double kDiagonalWork = 2e7;
+
+/// D_r diag(H)⁻¹ D_rᵀ for row r of row block i of D: a lower bound of the entry of N.
+double diagonal_estimate(const CanonicalProblem& p, Index i, Index r) {
+  const double* a = p.D.values(i);
+  double sum = 0;
+  for (const auto& entry : p.D.entries(i)) {
+    for (Index c = 0; c < entry.width; ++c) {
+      const double value = a[r * entry.width + c];
+      sum += value * value / p.H.sparse_matrix().coeff(entry.column + c, entry.column + c);
+    }
+    a += static_cast<std::ptrdiff_t>(p.D.dim(i)) * entry.width;
+  }
+  return sum;
+}
+
+/// Diagonal of N = D H⁻¹ Dᵀ + F, row by row. A large sparse H (many finite elements, many contacts)
+/// is replaced by its own diagonal: τ is a yardstick, not part of the answer. Joints are left out:
+/// the effective mass of a body in a mechanism is at least its own.
 void delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse, VecX& diagonal) {
   diagonal.setZero(p.row_count());
   VecX column, x;
   if (!inverse.is_block_diagonal() && !p.D.empty()) column = VecX::Zero(p.velocity_count());
+  const bool estimate = p.H.kind() == VelocityMatrix::Kind::Sparse &&
+                        static_cast<double>(p.row_count()) * inverse.solve_work() > kDiagonalWork;
   for (Index i = 0; i < p.D.row_block_count(); ++i) {
     const Index d = p.D.dim(i), at = p.D.row_begin(i);
     for (Index r = 0; r < d; ++r) {
@@ -32,6 +52,8 @@ void delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse,
           for (Index c = 0; c < entry.width; ++c) sum += row[c] * y[c];
           a += static_cast<std::ptrdiff_t>(d) * entry.width;
         }
+      } else if (estimate) {
+        sum = diagonal_estimate(p, i, r);
       } else {
         column.setZero();
         for (const auto& entry : p.D.entries(i)) {
@@ -182,6 +204,13 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
   // error = Hv − Cᵀγ − Dᵀλ − k and, entry by entry, the size of its terms.
   p.H.multiply(x.v, error);
   size = error.cwiseAbs() + p.k.cwiseAbs();
+  if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
+    // A stiff body that moves as a whole: the terms of H v are far larger than their sum.
+    size = p.k.cwiseAbs();
+    for (Index j = 0; j < p.velocity_count(); ++j)
+      for (SparseMatrix::InnerIterator it(p.H.sparse_matrix(), j); it; ++it)
+        size[it.row()] += std::abs(it.value() * x.v[j]);
+  }
   error -= p.k;
   const auto subtract = [&](const BlockRows& A, const VecX& impulse) {
     for (Index i = 0; i < A.row_block_count(); ++i) {

@@ -81,9 +81,24 @@ constexpr std::array kRigidFriction = {
     ChainLink{Method::GaussSeidel, Effort::Full, yes},
 };
 
+/// Few enough rows to form N with one sparse solve each.
+bool few_rows(const ProblemTraits& t) { return t.rows <= 600; }
+bool few_separable(const ProblemTraits& t) { return t.separable && few_rows(t); }
+
+/// Flexible parts: one factorisation an iteration with the velocities in, N only as a last resort.
+constexpr std::array kElastic = {
+    ChainLink{Method::InteriorPoint, Effort::Full, yes},
+    ChainLink{Method::Polish, Effort::Full, yes},
+    ChainLink{Method::MinMapNewton, Effort::Full, few_separable},
+    ChainLink{Method::NonsmoothNewton, Effort::Full, few_rows},
+    ChainLink{Method::ProjectedGradient, Effort::Full, yes},
+    ChainLink{Method::GaussSeidel, Effort::Full, few_rows},
+};
+
 }  // namespace
 
 std::span<const ChainLink> automatic_chain(const ProblemTraits& traits) {
+  if (traits.elastic && !traits.rolling) return kElastic;
   if (traits.separable) return kSeparable;
   if (traits.by_body) return kRigidFriction;
   return kFriction;

@@ -19,6 +19,9 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
   t.velocities = p.velocity_count();
   t.velocity_operator = p.H.kind() == VelocityMatrix::Kind::Operator;
   bool only_orthant = true;
+  // Bodies one by one have six entries a column at most; meshes have tens.
+  t.elastic = p.H.kind() == VelocityMatrix::Kind::Sparse && p.velocity_count() > 200 &&
+              p.H.sparse_matrix().nonZeros() > 8 * static_cast<std::int64_t>(p.velocity_count());
   for (const Law& law : p.laws) {
     if (law.kind == LawKind::Free) t.equations += law.dim;
     t.separable = t.separable && law.is_separable();

@@ -25,6 +25,7 @@ struct ProblemTraits {
   bool pair_rows = false;  ///< frictionless contacts of rigid bodies and nothing else
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
   bool by_body = false;            ///< rigid: sweeps and Newton steps run in body space
+  bool elastic = false;            ///< H couples many velocities: to reduce it costs a solve a row
 };
 ProblemTraits traits_of(const CanonicalProblem& problem);
 

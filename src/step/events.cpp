@@ -153,6 +153,7 @@ double sort_contacts(StepRun& run, const Paths& paths, double dt) {
 void keep_touching(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
   work.rows.contacts.clear();
+  work.rows.flexible = work.contacts.flexible;  // soft: no events of their own
   for (const Contact& contact : work.contacts.contacts) {
     if (contact.gap <= contact_tolerance(run, contact)) work.rows.contacts.push_back(contact);
   }

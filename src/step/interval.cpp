@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/timer.hpp"
+#include "orthant/force/flexible.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
@@ -49,7 +50,12 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution)
 /// Bodies that joints hold move with v⁺ like those that touch.
 void mark_jointed(StepRun& run) {
   std::vector<unsigned char>& jointed = run.work.jointed;
-  jointed.assign(static_cast<std::size_t>(run.model.dynamic_count()), 0);
+  // Nodes always move with v⁺: their elastic forces are those at q + h v⁺.
+  jointed.assign(static_cast<std::size_t>(run.model.velocity_block_count()), 1);
+  std::fill_n(jointed.begin(), run.model.dynamic_count(), 0);
+  for (const Tie& tie : run.model.ties())
+    if (run.model.body(tie.body).is_dynamic())
+      jointed[static_cast<std::size_t>(run.model.body(tie.body).dynamic)] = 1;
   for (const Joint& joint : run.model.joints()) {
     for (const BodyId id : {joint.a, joint.b}) {
       if (id == kWorld) continue;
@@ -71,6 +77,12 @@ double contact_tolerance(const StepRun& run, const Contact& contact) {
   return run.settings.projection_tolerance *
          std::min(shape_size(run.model, run.parameters, contact.shape_a),
                   shape_size(run.model, run.parameters, contact.shape_b));
+}
+
+void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out) {
+  const CollisionSettings settings = collision_settings(run);
+  find_contacts(run.model, run.parameters, q, {}, settings, run.work.collision, out);
+  find_flexible_contacts(run.model, run.parameters, q, {}, {}, settings, run.work.collision, out);
 }
 
 void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSet& contacts,
@@ -109,7 +121,11 @@ bool detect(StepRun& run, double dt) {
   find_motion(run, dt);
   find_contacts(run.model, run.parameters, run.x.q, work.motion, collision_settings(run),
                 work.collision, work.contacts);
-  run.report.contacts = static_cast<Index>(work.contacts.contacts.size());
+  find_flexible_contacts(run.model, run.parameters, run.x.q, work.motion,
+                         {&run.x.v, &work.assembly.v_free, dt}, collision_settings(run),
+                         work.collision, work.contacts);
+  run.report.contacts =
+      static_cast<Index>(work.contacts.contacts.size() + work.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
   return true;
 }
@@ -121,14 +137,36 @@ bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial) {
       run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
   work.row_settings = row_settings(run, dt, restitution);
   assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts, work.row_settings,
-                beta, work.assembly);
+                beta, work.assembly, work.rows.flexible);
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  const bool finite =
-      solve_and_report(run, SolveKind::Step, dt, work.assembly, work.rows, work.solution, !trial);
+  const bool again = run.settings.newton_iterations > 1 && !run.model.flexible_parts().empty();
+  bool finite = solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
+                                 work.assembly, work.rows, work.solution, !trial);
+  run.report.newton_iterations += !run.model.flexible_parts().empty();
+  if (finite && again) finite = relinearise(run, dt, trial);
   run.report.seconds_solve += timer.seconds();
   return finite;
+}
+
+bool relinearise(StepRun& run, double dt, bool trial) {
+  StepWorkspace::Impl& work = run.work;
+  const Index n = run.model.dynamic_v_size();
+  VecX at = run.x.v;
+  for (int i = 1; i < run.settings.newton_iterations; ++i) {
+    at.head(n) = work.solution.v;
+    if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly, at))
+      return false;
+    const bool last = i + 1 == run.settings.newton_iterations;
+    if (!solve_and_report(run, last ? SolveKind::Step : SolveKind::Newton, dt, work.assembly,
+                          work.rows, work.solution, !trial))
+      return false;
+    ++run.report.newton_iterations;
+    const double change = (work.solution.v - at.head(n)).cwiseAbs().maxCoeff();
+    if (change <= run.settings.newton_tolerance * work.solution.v.cwiseAbs().maxCoeff()) break;
+  }
+  return true;
 }
 
 void find_displacement(StepRun& run, double dt) {
@@ -188,6 +226,7 @@ void advance(StepRun& run, double dt) {
 }
 
 bool step_interval(StepRun& run, double dt) {
+  if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
   if (!detect(run, dt)) return false;
   run.work.rows = run.work.contacts;
   if (!solve_velocities(run, dt, true)) return false;
@@ -196,10 +235,33 @@ bool step_interval(StepRun& run, double dt) {
   return true;
 }
 
+bool step_with_cuts(StepRun& run, double length) {
+  double left = length, last = length;
+  int cuts = 0;
+  while (left > 0) {
+    double dt = std::min(left, 2 * last);
+    const Index before = inverted_elements(run.model, run.x.q);
+    for (;; dt *= 0.5, ++cuts) {
+      if (!detect(run, dt)) return false;
+      run.work.rows = run.work.contacts;
+      if (!solve_velocities(run, dt, true, true)) return false;
+      find_displacement(run, dt);
+      boxplus(run.model, run.x.q, run.work.delta, run.work.q);
+      run.report.inverted = inverted_elements(run.model, run.work.q);
+      if (run.report.inverted <= before || cuts >= run.settings.max_cuts) break;
+    }
+    record_solve(run, SolveKind::Step, dt, run.work.rows, run.work.solution);
+    advance(run, dt);
+    last = dt;
+    left = left - dt > 1e-12 * length ? left - dt : 0;
+  }
+  run.report.cuts += cuts;
+  return true;
+}
+
 bool step_with_halving(StepRun& run) {
   double left = run.settings.h;
-  find_contacts(run.model, run.parameters, run.x.q, {}, collision_settings(run), run.work.collision,
-                run.work.after);
+  find_contacts_at(run, run.x.q, run.work.after);
   int halvings = 0;
   double last = left;
   while (left > 0) {
@@ -212,8 +274,7 @@ bool step_with_halving(StepRun& run) {
       find_displacement(run, dt);
       if (halvings >= run.settings.max_halvings) break;
       boxplus(run.model, run.x.q, run.work.delta, run.work.q);
-      find_contacts(run.model, run.parameters, run.work.q, {}, collision_settings(run),
-                    run.work.collision, run.work.after);
+      find_contacts_at(run, run.work.q, run.work.after);
       // An overlap that was there before is not the interval's doing.
       const double share = run.settings.halving_tolerance / run.settings.projection_tolerance;
       const bool deep = std::any_of(

@@ -23,6 +23,8 @@ double smallest_size(const StepRun& run) {
     if (run.model.body(shape.body).is_dynamic())
       size = std::min(size, shape_size(run.model, run.parameters, shape.id));
   }
+  for (const FlexiblePart& part : run.model.flexible_parts())
+    size = std::min(size, part.edge_length);
   return std::isfinite(size) ? size : 1;
 }
 
@@ -38,6 +40,14 @@ double measure(StepRun& run, double joint_tolerance) {
                          run.model.shape(contact.shape_b).material);
     if (material.compliance > 0) continue;  // meant to overlap
     worst = std::max(worst, -contact.gap / contact_tolerance(run, contact));
+  }
+  for (const FlexibleContact& contact : run.work.after.flexible) {
+    if (contact.gap >= 0) continue;
+    run.report.deepest = std::max(run.report.deepest, -contact.gap);
+    if (contact_material(run.model, run.parameters, contact.material_a, contact.material_b)
+            .compliance > 0)
+      continue;
+    worst = std::max(worst, -contact.gap / (run.settings.projection_tolerance * contact.size));
   }
   run.report.joint_error = run.model.joints().empty()
                                ? 0
@@ -55,8 +65,7 @@ void project_positions(StepRun& run) {
   double last = std::numeric_limits<double>::infinity();
   int stalled = 0;
   for (int round = 0;; ++round) {
-    find_contacts(run.model, run.parameters, run.x.q, {}, collision_settings(run), work.collision,
-                  work.after);
+    find_contacts_at(run, run.x.q, work.after);
     const double error = measure(run, joint_tolerance);
     if (error <= 1 || run.settings.stabilisation != Stabilisation::Projection) break;
     stalled = error > 0.9 * last ? stalled + 1 : 0;
@@ -64,7 +73,7 @@ void project_positions(StepRun& run) {
     last = error;
 
     assemble_projection(run.model, run.parameters, run.x.q, run.x.t, work.after.contacts,
-                        kShare * size, work.correction);
+                        kShare * size, work.correction, work.after.flexible);
     work.correction_solution = zero_solution(work.correction.problem);
     if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
                           work.correction_solution))

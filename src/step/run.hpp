@@ -62,6 +62,12 @@ bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial = fa
 void find_displacement(StepRun& run, double dt);
 /// q ⊞ δ, v⁺, t + dt => x; impulses => warm.
 void advance(StepRun& run, double dt);
+/// Newton on the implicit step of flexible parts, from the first linearisation on.
+bool relinearise(StepRun& run, double dt, bool trial);
+/// An interval with flexible parts, halved while an element would invert.
+bool step_with_cuts(StepRun& run, double length);
+/// Contacts of the configuration q as it stands, rigid and flexible.
+void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 /// Solves, judges, adds to report and record; false when the answer is not finite.
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record = true);

@@ -55,6 +55,17 @@ void check_arguments(const StepRun& run) {
     require(s.integrator == Integrator::Euler && !s.impact_events && s.max_halvings == 0,
             "constraints", "other than manifold exclude rattle, impact_events and max_halvings", 1);
   }
+  require(s.newton_iterations >= 1, "newton_iterations", "must be >= 1", s.newton_iterations);
+  require(s.newton_tolerance >= 0, "newton_tolerance", "must be >= 0", s.newton_tolerance);
+  require(s.max_cuts >= 0 && s.max_cuts <= 30, "max_cuts", "must be in [0, 30]", s.max_cuts);
+  if (!run.model.flexible_parts().empty()) {
+    if (s.integrator == Integrator::Rattle)
+      throw Error("step settings.integrator", "Rattle does not take flexible parts");
+    if (s.constraints != ConstraintScheme::Manifold)
+      throw Error("step settings.constraints", "flexible parts need the manifold scheme");
+    if (s.friction == FrictionModel::Pyramid)
+      throw Error("step settings.friction", "Pyramid does not take flexible parts");
+  }
   validate(run.model, run.x, "state");
   if (run.parameters.values.size() != run.model.parameter_table().size())
     throw Error("parameters", "expected " + std::to_string(run.model.parameter_table().size()) +

@@ -87,6 +87,17 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
     c = end;
     known = last;
   }
+  known = 0;
+  const auto& flexible = run.work.rows.flexible;
+  for (std::size_t c = 0; c < flexible.size(); ++c) {
+    while (known < warm.contacts.size() && warm.contacts[known].key < flexible[c].key) ++known;
+    if (known == warm.contacts.size()) break;
+    const WarmStart::Entry& entry = warm.contacts[known];
+    if (entry.key != flexible[c].key) continue;
+    const ContactBlock& block = assembly.blocks[contacts.size() + c];
+    contact_lambda(block, run.settings.friction, flexible[c].planar, scale * entry.impulse_W,
+                   scale * entry.torque_W, solution.lambda.data() + block.row);
+  }
 }
 
 void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm) {
@@ -109,6 +120,23 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
     entry.point_W = contacts[c].point_a;
     warm.contacts.push_back(entry);
   }
+  const auto& flexible = run.work.rows.flexible;
+  for (std::size_t c = 0; c < flexible.size(); ++c) {
+    const ContactBlock& block = assembly.blocks[contacts.size() + c];
+    const double* lambda = solution.lambda.data() + block.row;
+    if (!(lambda[0] > 0)) continue;
+    WarmStart::Entry entry;
+    entry.key = flexible[c].key;
+    contact_impulse(block, run.settings.friction, flexible[c].planar, lambda, entry.impulse_W,
+                    entry.torque_W);
+    entry.impulse_W *= scale;
+    entry.torque_W.setZero();
+    entry.normal_W = flexible[c].normal;
+    warm.contacts.push_back(entry);
+  }
+  if (!flexible.empty())
+    std::sort(warm.contacts.begin(), warm.contacts.end(),
+              [](const WarmStart::Entry& a, const WarmStart::Entry& b) { return a.key < b.key; });
 }
 
 }  // namespace orthant::internal

@@ -63,6 +63,8 @@ class CollisionWorkspace {
   BroadPhase broad_phase;
   std::vector<IndexPair> pairs, half_space_pairs, bounded_pairs;  // places in `order`
   std::vector<std::vector<Contact>> found;                        // by chunk
+  std::vector<std::vector<Bounds>> trees;  // boxes of the face trees, by part
+  std::vector<Index> faces, nodes;         // candidates of one part and one shape
 };
 
 /// All contacts of the configuration q that may close, sorted by key; the same bits for any number
@@ -70,6 +72,21 @@ class CollisionWorkspace {
 void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
                    std::span<const BodyMotion> motion, const CollisionSettings& settings,
                    CollisionWorkspace& workspace, ContactSet& contacts);
+
+/// Where the nodes of flexible parts may go within a step of length dt.
+struct NodeMotion {
+  const VecX* v = nullptr;       ///< State::v; null: nothing moves
+  const VecX* v_free = nullptr;  ///< velocities after all forces but contact
+  double dt = 0;
+};
+
+/// All contacts of flexible surfaces that may close, sorted by key => contacts.flexible. Nodes meet
+/// every shape; faces meet spheres, capsules and the corners of boxes and hulls; nodes of a part
+/// meet the faces of other parts. A part does not meet itself.
+void find_flexible_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                            std::span<const BodyMotion> motion, const NodeMotion& node_motion,
+                            const CollisionSettings& settings, CollisionWorkspace& workspace,
+                            ContactSet& contacts);
 
 /// Signed distance of two shapes of the model in the configuration q.
 ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,

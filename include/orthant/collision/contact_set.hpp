@@ -22,8 +22,29 @@ struct Contact {
   Vec3 shift = Vec3::Zero();
 };
 
+/// A contact of a flexible surface: a node against a body's shape, a face against a body's shape,
+/// or a node against a face of another part. The gap opens with n · (Σ weight v_node ± v_body).
+struct FlexibleContact {
+  ContactKey key;
+  struct Corner {
+    Index part = 0, node = 0;
+    double weight = 0;  ///< > 0 on side A, < 0 on side B; barycentric
+  };
+  Corner corners[4];
+  int corner_count = 0;
+  ShapeId shape{-1};     ///< of the body that takes part; −1: none
+  double body_sign = 0;  ///< +1: the body is A, −1: it is B, 0: no body
+  MaterialId material_a{}, material_b{};
+  bool planar = false;
+  double size = 0;             ///< length that tolerances are relative to [m]
+  Vec3 point = Vec3::Zero();   ///< on the flexible surface (of A where both are), world [m]
+  Vec3 normal = Vec3::Zero();  ///< unit, from B to A, world
+  double gap = 0;              ///< negative = overlap [m]
+};
+
 struct ContactSet {
-  std::vector<Contact> contacts;  ///< sorted by key
+  std::vector<Contact> contacts;          ///< sorted by key
+  std::vector<FlexibleContact> flexible;  ///< sorted by key; rows come after those of `contacts`
 };
 
 }  // namespace orthant

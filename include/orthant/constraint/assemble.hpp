@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orthant/constraint/contact_rows.hpp"
+#include "orthant/constraint/flexible_rows.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
@@ -16,7 +17,7 @@ namespace orthant {
 /// A problem and what is needed to read its answer; reused without allocation.
 struct Assembly {
   CanonicalProblem problem;
-  std::vector<ContactBlock> blocks;  ///< one a contact, in order
+  std::vector<ContactBlock> blocks;  ///< one a contact, in order, then one a flexible contact
   Dynamics dynamics;                 ///< of assemble_motion()
   VecX v_free;                       ///< H v_free = k
   std::vector<double> b;
@@ -32,13 +33,15 @@ struct StepInterval {
 };
 
 /// First half of a step's problem: H and k from the forces, and v_free, from which one knows where
-/// bodies may go. False where H is singular.
+/// bodies may go. False where H is singular. `v_at`: flexible parts linearised at q + h v_at (laid
+/// out as State::v; empty: at q).
 bool assemble_motion(const Model& model, const Parameters& parameters, const StepInterval& x,
-                     const VecX& u, Assembly& out);
-/// Second half: C and e from the joints, D, b and F from contacts and limits.
+                     const VecX& u, Assembly& out, const VecX& v_at = {});
+/// Second half: C and e from joints and ties, D, b and F from contacts and limits.
 void assemble_rows(const Model& model, const Parameters& parameters, const StepInterval& x,
                    std::span<const Contact> contacts, const ContactRowSettings& settings,
-                   double joint_beta, Assembly& out);
+                   double joint_beta, Assembly& out,
+                   std::span<const FlexibleContact> flexible = {});
 
 /// Appends rows of contacts found at the trial configuration q_trial = q ⊞ h v_trial to a problem
 /// made by assemble_rows(): levers and normals as there, b = Φ(q_trial)/h − D v_trial, so that the
@@ -55,6 +58,7 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
 
 /// Correction δ of positions: min ½ δᵀMδ with C δ + Ψ = 0, D δ + Φ >= 0.
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
-                         std::span<const Contact> contacts, double deepest, Assembly& out);
+                         std::span<const Contact> contacts, double deepest, Assembly& out,
+                         std::span<const FlexibleContact> flexible = {});
 
 }  // namespace orthant

@@ -6,7 +6,8 @@
 // definite; sparse only where a spring or damper couples two dynamic bodies. v* is v with the
 // angular velocity a free body has after h (force/free_rotation_kernel.hpp): gyroscopic terms never
 // enter H and still keep energy and angular momentum.
-// All vectors here have the velocities of the dynamic bodies only: the head of State::v.
+// Flexible parts add M + h^2 K + h B of their nodes (force/corotational_kernel.hpp): H is sparse.
+// All vectors here have the velocities of dynamic bodies and free nodes: the head of State::v.
 #pragma once
 
 #include <Eigen/SparseCore>
@@ -19,11 +20,14 @@ namespace orthant {
 
 /// What the forces make of one state. Scratch and result: reused without allocation.
 struct Dynamics {
-  VecX force;  ///< f at (q, v, t + h/2), springs and dampers in, gyroscopic terms out [N, N m]
+  /// f of the bodies at (q, v, t + h/2), springs and dampers in, gyroscopic terms out [N, N m];
+  /// zero on nodes.
+  VecX force;
   VecX coast_velocity;   ///< v*: after h without any force [m/s, rad/s]
   VecX coast_delta;      ///< the tangent travelled in h without any force: (h v, turn) [m, rad]
   bool coupled = false;  ///< H is sparse
   std::vector<Eigen::Triplet<double, Index>> couplings;  ///< scratch
+  VelocityMatrix bodies;  ///< scratch: H of the bodies alone, where there are flexible parts
 };
 
 /// Fills H and k of one step of length h. `v` is State::v; `u` the controls, empty: zero. Forces

@@ -45,6 +45,10 @@ class VelocityMatrix {
   static VelocityMatrix from_operator(std::shared_ptr<const VelocityOperator> H,
                                       std::vector<Index> offsets);
 
+  /// Makes this the sparse form with `rows` rows and room for `nonzeros`; the caller writes outer
+  /// and inner indices and values of the returned matrix, column by column. Keeps the memory.
+  SparseMatrix& reset_sparse(Index rows, Index nonzeros, std::vector<Index> offsets);
+
   Kind kind() const { return kind_; }
   Index rows() const { return offset_.back(); }
   Index block_count() const { return static_cast<Index>(offset_.size()) - 1; }

@@ -23,14 +23,25 @@ class VelocitySolver {
   /// One velocity block in place; only for block-diagonal H.
   void solve_block(Index i, double* x) const;
   void solve_block_transpose(Index i, double* x) const;
+  /// Multiply-adds of one solve.
+  double solve_work() const;
   bool is_block_diagonal() const { return kind_ == VelocityMatrix::Kind::BlockDiagonal; }
 
  private:
+  bool factorize_positive(const SparseMatrix& H);
+
   VelocityMatrix::Kind kind_ = VelocityMatrix::Kind::BlockDiagonal;
   std::vector<Index> offset_{0};
   std::vector<std::int64_t> value_begin_{0};
   std::vector<double> inverse_;  // explicit inverses of the blocks, row-major
-  SparseLu lu_;                  // Sparse: LU also where symmetric, files may be unsymmetric
+  // Sparse: LDLᵀ where symmetric positive definite, else LU (files may be unsymmetric). The last
+  // pattern is kept so that the same one is not analysed again; the bits do not depend on that.
+  bool positive_ = false;
+  bool analysed_ = false;
+  SparseLdlt ldlt_;
+  SparseLu lu_;
+  std::vector<Index> outer_, inner_;
+  std::vector<signed char> signs_;
   VelocityMatrix operator_;
 };
 

@@ -17,6 +17,7 @@
 #include "orthant/base/ids.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/math/types.hpp"
+#include "orthant/model/flexible.hpp"
 #include "orthant/model/force_callback.hpp"
 #include "orthant/model/parameters.hpp"
 #include "orthant/model/state.hpp"
@@ -203,6 +204,9 @@ class Model {
   std::span<const Joint> joints() const { return joints_; }
   std::span<const Force> forces() const { return forces_; }
   std::span<const Actuator> actuators() const { return actuators_; }
+  std::span<const FlexiblePart> flexible_parts() const { return flexible_parts_; }
+  std::span<const Tie> ties() const { return ties_; }  ///< of nodes to bodies that move
+  std::span<const NodeForce> node_forces() const { return node_forces_; }
 
   const Body& body(BodyId id) const { return bodies_[static_cast<std::size_t>(id)]; }
   const ShapeInstance& shape(ShapeId id) const { return shapes_[static_cast<std::size_t>(id)]; }
@@ -215,6 +219,7 @@ class Model {
   MaterialId find_material(std::string_view name) const;
   JointId find_joint(std::string_view name) const;
   Index find_actuator(std::string_view name) const;
+  Index find_part(std::string_view name) const;  ///< place in flexible_parts()
 
   Index q_size() const { return q_size_; }
   Index v_size() const { return v_size_; }                  ///< with kinematic bodies
@@ -222,11 +227,14 @@ class Model {
   Index dynamic_count() const { return static_cast<Index>(dynamic_bodies_.size()); }
   /// The body of each velocity block of H.
   std::span<const BodyId> dynamic_bodies() const { return dynamic_bodies_; }
+  /// Velocity blocks of H: dynamic bodies, then the free nodes of flexible parts.
+  Index velocity_block_count() const { return dynamic_count() + free_node_count_; }
   Index control_count() const { return static_cast<Index>(actuators_.size()); }
   Index bilateral_count() const { return bilateral_count_; }  ///< rows of joints and motors
+  Index tie_row_count() const { return tie_row_count_; }      ///< rows of ties, after those
 
   LawOfMotion law() const { return law_; }
-  /// All bodies are planar (and there is at least one).
+  /// All bodies and flexible parts are planar (and there is at least one).
   bool planar() const { return planar_; }
   /// First of the three parameters of gravity [m/s^2]; planar bodies feel x and y.
   Index gravity() const { return gravity_; }
@@ -234,6 +242,8 @@ class Model {
   /// True where two shapes never touch: same body, neither of them dynamic, bodies joined directly,
   /// groups and masks. A pair is looked at when each one's mask has a bit of the other's group.
   bool excluded(ShapeId a, ShapeId b) const;
+  /// The same for a flexible part and a shape: groups and masks, planar and spatial, attached.
+  bool excluded(const FlexiblePart& part, ShapeId shape) const;
 
   Parameters default_parameters() const;
   /// The configuration and velocities the bodies were given.
@@ -251,10 +261,15 @@ class Model {
   std::vector<Joint> joints_;
   std::vector<Force> forces_;
   std::vector<Actuator> actuators_;
+  std::vector<FlexiblePart> flexible_parts_;
+  std::vector<Tie> ties_;
+  std::vector<NodeForce> node_forces_;
+  std::vector<std::pair<BodyUid, BodyId>> attached_;  // part and body, sorted
   std::vector<BodyId> dynamic_bodies_;
   std::vector<std::pair<BodyId, BodyId>> joined_;  // sorted, first < second
   std::vector<Index> body_by_name_, shape_by_name_, material_by_name_, joint_by_name_;
   Index q_size_ = 0, v_size_ = 0, dynamic_v_size_ = 0, bilateral_count_ = 0, gravity_ = kNone;
+  Index free_node_count_ = 0, tie_row_count_ = 0;
   LawOfMotion law_ = LawOfMotion::Inertial;
   bool planar_ = false;
   std::shared_ptr<const ParameterTable> table_;

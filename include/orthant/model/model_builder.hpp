@@ -139,10 +139,13 @@ class ModelBuilder {
   ModelBuilder& add_material_pair(MaterialPairSpec spec);
   BodyId add_body(BodySpec spec);
   JointId add_joint(JointSpec spec);
+  /// A flexible part; returns its place in Model::flexible_parts().
+  Index add_flexible(FlexibleSpec spec);
   ModelBuilder& add_force(BodyForceSpec spec);
   ModelBuilder& add_force(PointForceSpec spec);
   ModelBuilder& add_force(SpringSpec spec);
   ModelBuilder& add_force(CallbackSpec spec);
+  ModelBuilder& add_force(NodeForceSpec spec);
   ModelBuilder& add_actuator(JointActuatorSpec spec);
   ModelBuilder& add_actuator(BodyActuatorSpec spec);
   /// Default: (0, 0, -9.81), or (0, -9.81, 0) where all bodies are planar.

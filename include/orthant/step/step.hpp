@@ -46,6 +46,11 @@ struct StepSettings {
   double restitution_threshold = 0;  ///< speed below which ε = 0 [m/s]; 0: 2 g h
   int max_halvings = 0;              ///< a step; 0: no step halving
   double halving_tolerance = 1e-3;   ///< overlap that halves, of the body size [-]
+  /// Linearisations of the implicit step of flexible parts: 1 is linearly implicit. More stop when
+  /// the velocities change by less than newton_tolerance of the largest.
+  int newton_iterations = 1;
+  double newton_tolerance = 1e-8;
+  int max_cuts = 6;  ///< halvings of an interval in which an element would invert
   SolveSettings solver = {.tolerance = 1e-10};
   ConstraintScheme constraints = ConstraintScheme::Manifold;
   double overlap_tolerance = 1e-5;  ///< of half the smaller width, Relcp only [-]
@@ -92,12 +97,15 @@ struct [[nodiscard]] StepReport {
   Method method = Method::Automatic;
   int solves = 0, iterations = 0, events = 0;
   bool events_exhausted = false;
-  Index contacts = 0;                 ///< found at the start
-  int recursions = 0;                 ///< Relcp: rounds that added rows
-  Index constraints = 0;              ///< contacts with rows in the last solve
-  double residual = 0;                ///< the judge's, worst solve
-  double deepest = 0;                 ///< deepest penetration after the step [m], >= 0
-  double joint_error = 0;             ///< largest position error of a joint after the step [m, rad]
+  Index contacts = 0;         ///< found at the start
+  int recursions = 0;         ///< Relcp: rounds that added rows
+  Index constraints = 0;      ///< contacts with rows in the last solve
+  int newton_iterations = 0;  ///< linearisations of flexible parts, all intervals together
+  int cuts = 0;               ///< times an interval was halved because an element would invert
+  Index inverted = 0;         ///< elements inverted after the step all the same
+  double residual = 0;        ///< the judge's, worst solve
+  double deepest = 0;         ///< deepest penetration after the step [m], >= 0
+  double joint_error = 0;     ///< largest position error of a joint after the step [m, rad]
   double kinetic = 0, potential = 0;  ///< energy after the step [J]
   double seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0, seconds_projection = 0;
 };

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// constraint/flexible_rows.hpp: contacts of flexible surfaces and ties => rows.
+//   contact   w = n · (Σ weight v_node ± v_body(point)), tangents alike     up to four + one blocks
+//   tie       v_node − v_body(point) + Ψ/h = 0,   Ψ = x_node − x_body(point)
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orthant/constraint/contact_rows.hpp"
+
+namespace orthant {
+
+/// Appends laws, D and b of flexible contacts, one block each; Coulomb friction or its cone.
+/// Restitution and rolling friction of the materials are not used: a flexible body bounces by its
+/// own elasticity.
+void append_flexible_rows(const Model& model, const Parameters& parameters, const VecX& q,
+                          const VecX& v, std::span<const FlexibleContact> contacts,
+                          const ContactRowSettings& settings, CanonicalProblem& problem,
+                          std::vector<double>& b, std::vector<ContactBlock>& blocks);
+
+/// Normal rows with b = Φ, for corrections of positions.
+void append_flexible_position_rows(const Model& model, const Parameters& parameters, const VecX& q,
+                                   std::span<const FlexibleContact> contacts, double deepest,
+                                   CanonicalProblem& problem, std::vector<double>& b);
+
+/// Appends the rows of all ties to C, and their e: `h` > 0 for a step (Ψ/h and what kinematic
+/// bodies do), 0 for a correction of positions (Ψ).
+void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double h,
+                     CanonicalProblem& problem);
+
+/// Largest |Ψ| of the ties [m].
+double largest_tie_error(const Model& model, const VecX& q);
+
+}  // namespace orthant
