@@ -239,6 +239,8 @@ void meet_nodes(const Search& s, Index place, const ShapeInstance& shape, const 
     const ContactPoint d = distance(point, Pose{c.point, {}}, view, X_WS);
     c.normal = d.normal;
     c.gap = d.gap;
+    c.feature = d.feature;
+    c.has_feature = true;
     c.key = {.body_a = s.model.body(shape.body).uid,
              .body_b = part.uid,
              .shape_a = shape.ordinal,
@@ -258,8 +260,8 @@ void meet_nodes(const Search& s, Index place, const ShapeInstance& shape, const 
 void meet_faces(const Search& s, Index place, const ShapeInstance& shape, const Pose& X_WS) {
   const FlexiblePart& part = s.model.flexible_parts()[place];
   const ShapeView<double> view = shape.view(s.parameters.values.data());
-  if (view.kind == ShapeKind::HalfSpace) return;
   const bool round = view.kind == ShapeKind::Sphere || view.kind == ShapeKind::Capsule;
+  if (!round && view.kind != ShapeKind::Box && view.kind != ShapeKind::Hull) return;
   const Index vertices = round ? 1 : view.topology->vertex_count;
   const double radius = core_radius(view);
   const double size = std::min(part.edge_length, 0.5 * smallest_width(view));

@@ -51,7 +51,7 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
   out.b.resize(out.b.size() + static_cast<std::size_t>(joint_block_count(model)), 0.0);
   copy(out.b, p.b);
   append_joint_rows(model, parameters, x.q, x.v, x.t, x.h, joint_beta, p, contact_rows);
-  append_tie_rows(model, x.q, x.v, x.h, p);
+  append_tie_rows(model, x.q, x.v, 1 / x.h, p);
   assemble_contact_F(out.blocks, settings.friction, p);
 }
 
@@ -95,7 +95,7 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
   append_joint_position_rows(model, parameters, x.q, x.t, joints, 0);
   p.C = std::move(joints.C);
   joint_rate(model, parameters, x.q, x.v, x.t, p.e);
-  append_tie_rows(model, x.q, x.v, x.h, p);
+  append_tie_rows(model, x.q, x.v, 0, p);
   assemble_contact_F(out.blocks, settings.friction, p);
 }
 
@@ -112,7 +112,7 @@ void assemble_projection(const Model& model, const Parameters& parameters, const
   out.b.resize(out.b.size() + joint_limit_count(model), 0.0);
   copy(out.b, p.b);
   append_joint_position_rows(model, parameters, q, t, p, contact_rows);
-  append_tie_rows(model, q, {}, 0, p);
+  append_tie_rows(model, q, {}, 1, p);
 }
 
 }  // namespace orthant

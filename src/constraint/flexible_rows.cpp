@@ -95,7 +95,7 @@ void append_flexible_position_rows(const Model& model, const Parameters& paramet
   }
 }
 
-void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double h,
+void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double share,
                      CanonicalProblem& problem) {
   if (model.ties().empty()) return;
   Index at = static_cast<Index>(problem.e.size());
@@ -116,8 +116,8 @@ void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double h,
     double* own = problem.C.add(part.block[tie.node], part.v_begin[tie.node], dim);
     for (int i = 0; i < dim; ++i) {
       own[i * dim + i] = 1;
-      double e = h > 0 ? error[i] / h : error[i];
-      if (h > 0 && !body.is_dynamic())
+      double e = share * error[i];
+      if (v.size() > 0 && !body.is_dynamic())
         for (Index j = 0; j < body.v_size; ++j)
           e += rows[i * body.v_size + j] * v[body.v_begin + j];
       problem.e[at++] = e;

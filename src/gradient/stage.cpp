@@ -5,6 +5,7 @@
 #include "gradient/stage.hpp"
 
 #include "gradient/elements.hpp"
+#include "gradient/flexible_elements.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/constraint/joint_rows.hpp"
@@ -44,6 +45,14 @@ struct TurnMaps {
       : rotation(matrix_of(exp_rotation(turn))), jacobian(left_jacobian(turn)) {}
 };
 
+/// visit(place in v, size, free) for every node that has a velocity.
+template <class Visit>
+void for_each_moving_node(const Model& model, Visit&& visit) {
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (Index i = 0; i < part.node_count; ++i)
+      if (part.v_begin[i] >= 0) visit(part.v_begin[i], Index{part.dim}, part.block[i] >= 0);
+}
+
 /// body.derivatives() of a user's force, where it has them.
 bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
                           const Force& force, double* f_q, double* f_v) {
@@ -66,11 +75,20 @@ Stage::Stage(const Model& model, const Parameters& parameters, const StepSetting
   if (settings.drag_ratio != 1 || settings.thermal_energy > 0 || settings.periodic.any())
     throw Error("step gradient",
                 "drag_ratio, thermal_energy and periodic boxes have no derivative here");
+  if (!model.flexible_parts().empty() && settings.newton_iterations > 1)
+    throw Error("step gradient",
+                "the derivative of flexible parts is that of newton_iterations = 1, got " +
+                    std::to_string(settings.newton_iterations));
   assemble();
   gradient_ = std::make_unique<SolutionGradient>(assembly_.problem, scale_of(assembly_.problem),
                                                  record.solution, gradient.solution);
   find_displacement();
+  for (const FlexibleContact& contact : record.contacts.flexible)
+    if (!contact.has_feature)
+      reason_ = "contacts on flexible faces: the place on the face and the normal are held";
   if (record.kind != SolveKind::Step) return;
+  if (!model.flexible_parts().empty() && record.duration < settings.h)
+    reason_ = "the lengths of intervals that inverting elements cut are held";
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];
     if (force.kind == ForceKind::Callback &&
@@ -95,7 +113,8 @@ void Stage::assemble() {
         branches_[c] = branch_of(model, parameters, settings, contacts[c]);
       if (!assemble_motion(model, parameters, at, *context_.u, assembly_))
         throw Error("step gradient", "the mass matrix of the recorded step is singular");
-      assemble_rows(model, parameters, at, contacts, r.rows, r.rows.beta, assembly_);
+      assemble_rows(model, parameters, at, contacts, r.rows, r.rows.beta, assembly_,
+                    r.contacts.flexible);
       break;
     case SolveKind::Impact:
       assemble_impact(model, parameters, at, contacts,
@@ -105,7 +124,8 @@ void Stage::assemble() {
                       assembly_);
       break;
     default:
-      assemble_projection(model, parameters, r.q, r.t, contacts, r.deepest, assembly_);
+      assemble_projection(model, parameters, r.q, r.t, contacts, r.deepest, assembly_,
+                          r.contacts.flexible);
   }
 }
 
@@ -175,6 +195,7 @@ void Stage::walk_step(R& reader) const {
     reader.finish();
     row = at.row + at.dim;
   }
+  if (!model.flexible_parts().empty()) row = walk_flexible(reader);
   block = assembly_.problem.block_count() - joint_block_count(model);
   for (const Joint& joint : model.joints()) {
     if (joint.stiffness != kNone || joint.damping != kNone) joint_spring_element(reader, joint);
@@ -187,6 +208,60 @@ void Stage::walk_step(R& reader) const {
   }
 }
 
+/// Elements, loads, ties and contacts of flexible parts in a step; the row after the contacts.
+template <class R>
+Index Stage::walk_flexible(R& reader) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (Index e = 0; e < part.element_count(); ++e) {
+      if (part.dim == 3) {
+        flexible_element<3>(reader, part, e);
+      } else {
+        flexible_element<2>(reader, part, e);
+      }
+      reader.finish();
+    }
+  for (const NodeForce& force : model.node_forces()) {
+    node_force_element(reader, force);
+    reader.finish();
+  }
+  walk_ties(reader, JointUse::Step);
+  const std::size_t first = r.contacts.contacts.size();
+  Index row = first == 0 ? 0 : assembly_.blocks[first - 1].row + assembly_.blocks[first - 1].dim;
+  for (std::size_t c = 0; c < r.contacts.flexible.size(); ++c) {
+    const FlexibleContact& contact = r.contacts.flexible[c];
+    const ContactBlock& at = assembly_.blocks[first + c];
+    const double tolerance = context_.settings->projection_tolerance * contact.size;
+    const bool overlap = at.material.compliance == 0 && contact.gap < -tolerance;
+    flexible_contact_element(reader, contact, &at, at.row,
+                             overlap ? GapBranch::Overlap : GapBranch::Closing, r.rows.beta, false);
+    reader.finish();
+    row = at.row + at.dim;
+  }
+  return row;
+}
+
+template <class R>
+void Stage::walk_ties(R& reader, JointUse use) const {
+  Index row = context_.model->bilateral_count();
+  for (const Tie& tie : context_.model->ties()) {
+    tie_element(reader, tie, row, use);
+    reader.finish();
+    row += context_.model->flexible_parts()[tie.part].dim;
+  }
+}
+
+/// Masses of the nodes where there is no force: an impact, a correction of positions.
+template <class R>
+void Stage::walk_nodes(R& reader, bool with_velocity) const {
+  for (const FlexiblePart& part : context_.model->flexible_parts())
+    for (const Index node : part.free_nodes) {
+      node_mass_element(reader, part, node, with_velocity);
+      reader.finish();
+    }
+}
+
 template <class R>
 void Stage::walk_impact(R& reader) const {
   const SolveRecord& r = *context_.record_;
@@ -195,6 +270,8 @@ void Stage::walk_impact(R& reader) const {
     mass_element(reader, id, true);
     reader.finish();
   }
+  walk_nodes(reader, true);
+  walk_ties(reader, JointUse::Impact);
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     contact_element(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
@@ -215,6 +292,8 @@ void Stage::walk_projection(R& reader) const {
     mass_element(reader, id, false);
     reader.finish();
   }
+  walk_nodes(reader, false);
+  walk_ties(reader, JointUse::Position);
   Index row = 0;
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
@@ -224,6 +303,15 @@ void Stage::walk_projection(R& reader) const {
     if (material.compliance > 0) continue;
     position_contact_element(reader, contacts[c], static_cast<Index>(c), row,
                              contacts[c].gap < -r.deepest);
+    reader.finish();
+    ++row;
+  }
+  for (const FlexibleContact& contact : r.contacts.flexible) {
+    if (contact_material(model, *context_.parameters, contact.material_a, contact.material_b)
+            .compliance > 0)
+      continue;
+    flexible_contact_element(reader, contact, nullptr, row, GapBranch::None, 0,
+                             contact.gap < -r.deepest);
     reader.finish();
     ++row;
   }
@@ -277,6 +365,22 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
       in.duration += r.solution.v.segment(at, n).dot(by_delta);
     }
   }
+  for_each_moving_node(model, [&](Index at, Index n, bool free) {
+    const auto by_x = by_q.segment(at, n);
+    in.q.segment(at, n) += by_x;
+    if (!free || r.kind == SolveKind::Projection) {
+      in.v.segment(at, n) += by_v.segment(at, n);
+      if (free) by.v.segment(at, n) += by_x;
+      if (free || !step) return;
+      in.v.segment(at, n) += r.duration * by_x;
+      in.duration += r.v.segment(at, n).dot(by_x);
+      return;
+    }
+    by.v.segment(at, n) += by_v.segment(at, n);
+    if (!step) return;
+    by.v.segment(at, n) += r.duration * by_x;
+    in.duration += r.solution.v.segment(at, n).dot(by_x);
+  });
   if (extra != nullptr) {
     by.lambda = extra->lambda;
     by.gamma = extra->gamma;
@@ -284,7 +388,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     weights.impulse_W = extra->impulse_W;
     if (extra->impulse_W.size() > 0) {
       if (by.lambda.size() == 0) by.lambda.setZero(assembly_.problem.row_count());
-      for (std::size_t c = 0; c < assembly_.blocks.size(); ++c) {
+      for (std::size_t c = 0; c < r.contacts.contacts.size(); ++c) {
         const ContactBlock& block = assembly_.blocks[c];
         const bool planar = model.shape(r.contacts.contacts[c].shape_a).planar();
         for (Index i = 0; i < block.dim; ++i) {
@@ -373,6 +477,23 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv) {
     }
     dq.segment(at, n) = moved + d_delta;
   }
+  for_each_moving_node(model, [&](Index at, Index n, bool free) {
+    dq.segment(at, n) = direction.q.segment(at, n);
+    if (!free) {
+      if (step)
+        dq.segment(at, n) +=
+            r.duration * direction.v.segment(at, n) + direction.duration * r.v.segment(at, n);
+      return;
+    }
+    if (r.kind == SolveKind::Projection) {
+      dq.segment(at, n) += dx.v.segment(at, n);
+      return;
+    }
+    dv.segment(at, n) = dx.v.segment(at, n);
+    if (step)
+      dq.segment(at, n) +=
+          r.duration * dx.v.segment(at, n) + direction.duration * r.solution.v.segment(at, n);
+  });
 }
 
 void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,

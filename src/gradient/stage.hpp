@@ -12,6 +12,8 @@
 
 namespace orthant::internal {
 
+enum class JointUse : std::uint8_t;
+
 class Stage {
  public:
   Stage(const Model& model, const Parameters& parameters, const StepSettings& settings,
@@ -46,6 +48,12 @@ class Stage {
   void walk(R& reader) const;
   template <class R>
   void walk_step(R& reader) const;
+  template <class R>
+  Index walk_flexible(R& reader) const;
+  template <class R>
+  void walk_ties(R& reader, JointUse use) const;
+  template <class R>
+  void walk_nodes(R& reader, bool with_velocity) const;
   template <class R>
   void walk_impact(R& reader) const;
   template <class R>

@@ -136,8 +136,10 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
     if (kind == SolveKind::Projection) continue;
+    const ContactSet& set = stage.record().contacts;
+    const std::size_t rigid = set.contacts.size();
     for (std::size_t i = 0; i < stage.blocks().size(); ++i)
-      c.contacts.push_back({stage.record().contacts.contacts[i].key,
+      c.contacts.push_back({i < rigid ? set.contacts[i].key : set.flexible[i - rigid].key,
                             one.states[static_cast<std::size_t>(stage.blocks()[i].row)],
                             kind == SolveKind::Impact});
   }

@@ -36,6 +36,9 @@ struct FlexibleContact {
   double body_sign = 0;  ///< +1: the body is A, −1: it is B, 0: no body
   MaterialId material_a{}, material_b{};
   bool planar = false;
+  /// A node on a shape: what shape/ needs to evaluate it again, the node as a sphere of no radius.
+  ContactFeature feature;
+  bool has_feature = false;
   double size = 0;             ///< length that tolerances are relative to [m]
   Vec3 point = Vec3::Zero();   ///< on the flexible surface (of A where both are), world [m]
   Vec3 normal = Vec3::Zero();  ///< unit, from B to A, world

@@ -24,9 +24,9 @@ void append_flexible_position_rows(const Model& model, const Parameters& paramet
                                    std::span<const FlexibleContact> contacts, double deepest,
                                    CanonicalProblem& problem, std::vector<double>& b);
 
-/// Appends the rows of all ties to C, and their e: `h` > 0 for a step (Ψ/h and what kinematic
-/// bodies do), 0 for a correction of positions (Ψ).
-void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double h,
+/// Appends the rows of all ties to C, and e = share Ψ + what kinematic bodies do with v (empty:
+/// nothing). Share: 1/h in a step, 0 at an impact, 1 in a correction of positions.
+void append_tie_rows(const Model& model, const VecX& q, const VecX& v, double share,
                      CanonicalProblem& problem);
 
 /// Largest |Ψ| of the ties [m].
