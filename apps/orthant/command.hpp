@@ -24,6 +24,7 @@ void add_check(CLI::App& root, Run& run);
 void add_convert(CLI::App& root, Run& run);
 void add_completion(CLI::App& root, Run& run);
 void add_export(CLI::App& root, Run& run);
+void add_fit(CLI::App& root, Run& run);
 void add_info(CLI::App& root, Run& run);
 void add_new(CLI::App& root, Run& run);
 void add_plot(CLI::App& root, Run& run);
