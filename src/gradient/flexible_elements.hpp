@@ -29,7 +29,7 @@ void node_speed(R& r, const FlexiblePart& part, Index node, bool end, ScalarOf<R
     if (at < 0) {
       out[i] = T(0);
     } else if (end && part.block[node] >= 0) {
-      out[i] = T(r.x.record.solution.v[at + i]);
+      out[i] = T(r.x.answer.v[at + i]);
     } else {
       out[i] = r.input(r.x.record.v[at + i], &SolveInputs::v, at + i);
     }
@@ -118,7 +118,7 @@ void tie_element(R& r, const Tie& tie, Index row, JointUse use) {
                                             : T(1);
   Vec3T<T> gamma(T(0), T(0), T(0));
   for (int i = 0; i < part.dim; ++i) {
-    gamma[i] = T(r.x.record.solution.gamma[row + i]);
+    gamma[i] = T(r.x.answer.gamma[row + i]);
     r.bilateral(row + i, end[i] - speed[i] + error[i] * scale);
     r.balance(part.v_begin[tie.node] + i, gamma[i]);
   }
@@ -177,7 +177,7 @@ void flexible_contact_element(R& r, const FlexibleContact& c, const ContactBlock
   const Model& model = r.x.model;
   const bool position = block == nullptr;
   const int dim = c.planar ? 2 : 3;
-  const double* lambda = r.x.record.solution.lambda.data() + row;
+  const double* lambda = r.x.answer.lambda.data() + row;
   Vec3T<T> surface(T(0), T(0), T(0)), relative = surface;
   for (int k = 0; k < c.corner_count; ++k) {
     const FlexibleContact::Corner& corner = c.corners[k];
