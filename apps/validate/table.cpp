@@ -33,6 +33,11 @@ constexpr std::array kGroups = {
     Group{"pendulum", "a pendulum swings with the period of the elliptic integral", pendulum},
     Group{"chain_drift", "a swinging chain of 50 links stays joined", chain_drift},
     Group{"chain_energy", "a swinging chain keeps its energy with rattle", chain_energy},
+    Group{"flexible",
+          "flexible parts: no stress from rotation, momentum, beam and bar theory, friction angle",
+          flexible},
+    Group{"flexible_large", "a cantilever under a large load takes the shape of the elastica",
+          flexible_large},
     Group{"four_bar", "a closed loop with redundant joints runs", four_bar},
     Group{"gradients", "gradients of rollouts equal differences, by every input", gradients},
 };

@@ -66,4 +66,8 @@ void four_bar(Checks& out);
 // gradients.cpp
 void gradients(Checks& out);
 
+// flexible.cpp
+void flexible(Checks& out);
+void flexible_large(Checks& out);
+
 }  // namespace orthant::validation

@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Groups, Quick,
                          ::testing::Values("projectile", "spinning_body", "incline", "thrown_block",
                                            "rolling_sphere", "bouncing_ball", "two_balls", "cradle",
                                            "elastic_gas", "tunnelling", "painleve_rod",
-                                           "mass_ratio", "pendulum", "gradients"),
+                                           "mass_ratio", "pendulum", "gradients", "flexible"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(LongValidation, CubeStack) { expect_pass("cube_stack"); }
@@ -32,6 +32,7 @@ TEST(LongValidation, CardHouse) { expect_pass("card_house"); }
 TEST(LongValidation, Arch) { expect_pass("arch"); }
 TEST(LongValidation, ChainDrift) { expect_pass("chain_drift"); }
 TEST(LongValidation, ChainEnergy) { expect_pass("chain_energy"); }
+TEST(LongValidation, FlexibleLarge) { expect_pass("flexible_large"); }
 TEST(LongValidation, FourBar) { expect_pass("four_bar"); }
 
 TEST(Validation, UnknownNamesAreRefusedWithASpelling) {
