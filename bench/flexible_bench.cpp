@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flexible parts: assembly of H and k (elements a second), and a step of a soft mat of about 10^4
+// and 10^5 tetrahedra that lies on the floor with about 10^3 nodes: time by stage, interior-point
+// iterations cold and warm, share of the factorisations, memory.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "orthant/base/timer.hpp"
+#include "orthant/force/force.hpp"
+#include "orthant/math/velocity_solver.hpp"
+#include "orthant/model/model_builder.hpp"
+#include "orthant/step/step.hpp"
+
+namespace orthant {
+namespace {
+
+/// Most memory this process ever had [MB]; grows from one size to the next.
+double peak_memory() {
+  double kilobytes = 0;
+  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, f)) {
+      if (std::strncmp(line, "VmHWM:", 6) == 0) std::sscanf(line + 6, "%lf", &kilobytes);
+    }
+    std::fclose(f);
+  }
+  return kilobytes / 1024;
+}
+
+/// n × n × layers cells of 1 cm; on the floor where `friction` >= 0.
+Model mat(Index n, Index layers, double friction) {
+  ModelBuilder builder;
+  const Mesh mesh = box_mesh(Vec3(0.01 * n, 0.01 * n, 0.01 * layers), n, n, layers);
+  builder.add_material({.name = "surface", .friction = std::max(0.0, friction)});
+  if (friction >= 0)
+    builder.add_body({.name = "floor",
+                      .motion = Motion::Fixed,
+                      .shapes = {{.shape = Shape::half_space(), .material = "surface"}}});
+  builder.add_flexible({.name = "mat",
+                        .mesh = mesh,
+                        .young = 1e5,
+                        .damping_stiffness = 0.002,
+                        .velocity = Vec3(0.3, 0, -0.1),
+                        .material = "surface"});
+  return builder.build();
+}
+
+void assembly(benchmark::State& state) {
+  const Model model = mat(static_cast<Index>(state.range(0)), 4, -1);
+  const Parameters parameters = model.default_parameters();
+  const State x = model.rest_state();
+  Dynamics dynamics;
+  VelocityMatrix H;
+  VecX k;
+  for (auto _ : state) assemble_dynamics(model, parameters, x.q, x.v, 0, {}, 0.01, dynamics, H, k);
+  const auto elements = static_cast<double>(model.flexible_parts()[0].element_count());
+  state.counters["elements"] = elements;
+  state.counters["elements_per_s"] =
+      benchmark::Counter(elements, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void factor(benchmark::State& state) {
+  const Model model =
+      mat(static_cast<Index>(state.range(0)), static_cast<Index>(state.range(1)), -1);
+  const State x = model.rest_state();
+  Dynamics dynamics;
+  VelocityMatrix H;
+  VecX k;
+  assemble_dynamics(model, model.default_parameters(), x.q, x.v, 0, {}, 0.01, dynamics, H, k);
+  VelocitySolver solver;
+  (void)solver.factorize(H);
+  for (auto _ : state) benchmark::DoNotOptimize(solver.factorize(H));
+  state.counters["velocities"] = H.rows();
+  state.counters["nonzeros_of_L"] = 0.5 * solver.solve_work();
+}
+
+void lying(benchmark::State& state, double friction) {
+  const Model model =
+      mat(static_cast<Index>(state.range(0)), static_cast<Index>(state.range(1)), friction);
+  const Parameters parameters = model.default_parameters();
+  StepSettings settings;
+  settings.solver.tolerance = 1e-8;
+  StepReport cold, warm;
+  double seconds = 0;
+  for (auto _ : state) {
+    State x = model.rest_state();
+    WarmStart start;
+    StepWorkspace work;
+    cold = step(model, parameters, settings, {}, x, start, work);
+    const Timer timer;
+    warm = step(model, parameters, settings, {}, x, start, work);
+    seconds = timer.seconds();
+  }
+  state.counters["elements"] = model.flexible_parts()[0].element_count();
+  state.counters["velocities"] = model.dynamic_v_size();
+  state.counters["contacts"] = warm.contacts;
+  state.counters["iterations_cold"] = cold.iterations;
+  state.counters["iterations_warm"] = warm.iterations;
+  state.counters["step_s"] = seconds;
+  state.counters["assembly_s"] = warm.seconds_assembly;
+  state.counters["collision_s"] = warm.seconds_collision;
+  state.counters["solve_s"] = warm.seconds_solve;
+  state.counters["projection_s"] = warm.seconds_projection;
+  state.counters["converged"] = warm.outcome == Outcome::Converged;
+  state.counters["residual"] = warm.residual;
+  state.counters["peak_MB"] = peak_memory();
+}
+
+BENCHMARK(assembly)->Arg(20)->Arg(64)->Unit(benchmark::kMillisecond);
+BENCHMARK(factor)->Args({30, 2})->Args({64, 4})->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK_CAPTURE(lying, frictionless, 0.0)
+    ->Args({30, 2})
+    ->Args({64, 4})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(lying, friction, 0.5)
+    ->Args({30, 2})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+
+}  // namespace
+}  // namespace orthant
