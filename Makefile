@@ -12,8 +12,8 @@ LONG_FUZZ_SECONDS ?= 600
 PRESETS := release debug asan tsan fuzz lint
 # Without this ccache gives up on precompiled headers.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
-# The browser tests need more than a build does.
-SETUP_GROUPS := test python torch $(if $(filter test test-all setup,$(MAKECMDGOALS)),viewer)
+# The tests of the PyTorch layers and of the page need more than a build does.
+SETUP_GROUPS := test python $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer)
 say = @printf '\n== %s\n'
 
 .PHONY: help setup build test test-all bench bench-siconos demo viewer format lint docs clean

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 06_soft_beam: a soft beam lies across two rigid rollers under its own weight, frictionless. The
+// 09_soft_beam: a soft beam lies across two rigid rollers under its own weight, frictionless. The
 // rollers must carry what it weighs, in the mean of two seconds, and nothing may overlap.
 //
 // Prints: the rollers carry the beam, overlap below 1e-8 m
