@@ -3,7 +3,7 @@
 // Impacts are located within the step and their time is differentiated: off a smooth wall the place
 // after one second is then linear in the throw, and Newton meets the bin in one round.
 //
-// Prints: thrown at .2.8875, 4.2050., in the bin after
+// Prints: thrown at (2.8875, 4.2050), in the bin after 1 rounds
 #include <cstdio>
 
 #include "orthant/gradient/rollout.hpp"
