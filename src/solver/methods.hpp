@@ -22,7 +22,7 @@ struct ProblemTraits {
   bool planar_exact = true;  ///< every law separable or exact Coulomb with one tangent: an LCP
   bool exact = false;        ///< some law has De Saxcé's shift
   bool rolling = false;
-  bool pair_rows = false;  ///< frictionless contacts of rigid bodies and nothing else
+  bool pair_rows = false;          ///< frictionless contacts of rigid bodies and nothing else
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
   bool by_body = false;            ///< rigid: sweeps and Newton steps run in body space
   bool elastic = false;            ///< H couples many velocities: to reduce it costs a solve a row

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support.hpp"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -242,7 +242,8 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
 }
 
 const char* kind_name(ShapeKind kind) {
-  static constexpr const char* kNames[] = {"sphere", "capsule", "box", "hull", "half-space", "ellipsoid", "torus"};
+  static constexpr const char* kNames[] = {"sphere",     "capsule",   "box",  "hull",
+                                           "half-space", "ellipsoid", "torus"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -18,7 +18,7 @@ namespace orthant {
 struct CheckpointPolicy {
   bool store_records = true;  ///< false: checkpoints, the records are made again on the way back
   Index every = 0;            ///< steps between checkpoints; 0: the next integer to √steps
-  bool keep_states = true;    ///< fill RolloutTape::q and ::v
+  bool keep_states = true;    ///< fill RolloutTape::q and RolloutTape::v
 };
 
 /// A rollout that can be differentiated. Plain data; keeps references to nothing but the model,
