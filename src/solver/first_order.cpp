@@ -118,16 +118,8 @@ class FirstOrder {
   // --- vector work, chunk by chunk so that sums do not depend on the number of threads ---
   template <class Term>
   double sum(Index n, Term&& term) {
-    const auto count = static_cast<std::size_t>(n);
-    w_.partial.assign(chunk_count(count, kGrain), 0.0);
-    parallel_for_chunks(count, kGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-      double s = 0;
-      for (std::size_t i = begin; i < end; ++i) s += term(static_cast<Index>(i));
-      w_.partial[chunk] = s;
-    });
-    double total = 0;
-    for (const double s : w_.partial) total += s;
-    return total;
+    return parallel_sum(static_cast<std::size_t>(n), kGrain, w_.partial,
+                        [&](std::size_t i) { return term(static_cast<Index>(i)); });
   }
   double dot(const VecX& a, const VecX& b) {
     return sum(static_cast<Index>(a.size()), [&](Index i) { return a[i] * b[i]; });

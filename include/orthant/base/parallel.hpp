@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <type_traits>
+#include <vector>
 
 namespace orthant {
 
@@ -47,6 +48,22 @@ void parallel_for_chunks(std::size_t count, std::size_t grain, Body&& body) {
         (*static_cast<B*>(b))(begin, end, chunk);
       },
       const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+/// Σ term(i), added within chunks and then over them in order: the same bits for any number of
+/// threads. `partial` is scratch.
+template <class Term>
+double parallel_sum(std::size_t count, std::size_t grain, std::vector<double>& partial,
+                    Term&& term) {
+  partial.assign(chunk_count(count, grain), 0.0);
+  parallel_for_chunks(count, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+    double s = 0;
+    for (std::size_t i = begin; i < end; ++i) s += term(i);
+    partial[chunk] = s;
+  });
+  double total = 0;
+  for (const double s : partial) total += s;
+  return total;
 }
 
 }  // namespace orthant
