@@ -198,7 +198,7 @@ void free_flight(Checks& out) {
 
 void slope(Checks& out) {
   const double mu = 0.5;
-  for (const double degrees : {20.0, 26.0, 30.0, 32.0}) {
+  for (const double degrees : {20.0, 26.0, 27.0, 32.0}) {
     const double angle = degrees * std::numbers::pi / 180;
     ModelBuilder builder;
     builder.add_material({.name = "surface", .friction = mu});
@@ -219,13 +219,17 @@ void slope(Checks& out) {
       }
       return sum / volume;
     };
+    // The first second settles the block under its weight; the next one is measured.
+    sim.run(1);
+    const double start = mean_speed();
     sim.run(1);
     const double a = kGravity * (std::sin(angle) - mu * std::cos(angle));
     const std::string name = "flexible/slope/" + to_text(degrees) + "deg/";
     if (a < 0) {
       out.push_back({name + "creep", std::abs(mean_speed()), 1e-6, "m/s"});
     } else {
-      out.push_back({name + "speed_1s", std::abs(mean_speed() / a - 1), 0.01, "relative"});
+      out.push_back(
+          {name + "speed_gained_1s", std::abs((mean_speed() - start) / a - 1), 0.01, "relative"});
     }
     out.push_back({name + "failed_steps", static_cast<double>(sim.failed), 0, "steps"});
   }
