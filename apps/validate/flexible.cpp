@@ -229,7 +229,7 @@ void slope(Checks& out) {
       out.push_back({name + "creep", std::abs(mean_speed()), 1e-6, "m/s"});
     } else {
       out.push_back(
-          {name + "speed_gained_1s", std::abs((mean_speed() - start) / a - 1), 0.01, "relative"});
+          {name + "speed_gained_1s", std::abs((mean_speed() - start) / a - 1), 1e-6, "relative"});
     }
     out.push_back({name + "failed_steps", static_cast<double>(sim.failed), 0, "steps"});
   }
