@@ -63,7 +63,8 @@ struct Axis {
   double share(double value) const { return (value - lo) / (hi - lo); }
   template <class F>
   void ticks(F&& draw) const {
-    for (double k = std::ceil(lo / step - 1e-9); k * step <= hi + 1e-9 * step; ++k) draw(k * step);
+    for (double k = std::ceil(lo / step - 1e-9); k * step <= hi + 1e-9 * step; ++k)
+      draw(k * step + 0.0);  // -0 + 0 is 0
   }
 };
 
