@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ._core import (
+    AngularAxes,
     Attempt,
     Body,
     CanonicalProblem,
@@ -21,10 +22,15 @@ from ._core import (
     ConstraintScheme,
     ContactState,
     Error,
+    Estimate,
+    FitMethod,
+    FitOptions,
+    FitResult,
     ForceCallback,
     FrictionModel,
     GradientCertificate,
     GradientMode,
+    ImplicitWeights,
     Integrator,
     JointKind,
     KinkChoice,
@@ -32,6 +38,7 @@ from ._core import (
     LawKind,
     LawOfMotion,
     LoadedScene,
+    MeasuredMotion,
     Method,
     Model,
     ModelBuilder,
@@ -42,6 +49,8 @@ from ._core import (
     Parameters,
     PeriodicBox,
     Pose,
+    PredictionScore,
+    Predictor,
     ProblemKind,
     Residual,
     RolloutCertificate,
@@ -61,6 +70,7 @@ from ._core import (
     StepRecord,
     StepReport,
     StepSettings,
+    TrajectoryData,
     UnknownName,
     WarmStart,
     __version__,
@@ -83,6 +93,7 @@ from ._core import (
 from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
+from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
 
@@ -100,18 +111,20 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CombineRule", "ConstraintScheme",
-    "ContactState", "Error", "ForceCallback", "FrictionModel", "GradientCertificate",
-    "GradientMode", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind", "LawOfMotion",
-    "LcpSolution", "LoadedScene", "Method", "Model", "ModelBuilder", "Motion", "MotorKind",
-    "MotorSpec", "Outcome", "Parameters", "PeriodicBox", "Pose", "ProblemKind", "Residual",
-    "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
-    "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
-    "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
-    "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory", "UnknownName",
-    "WarmStart", "__version__", "boxminus", "boxplus", "judge", "load", "make_global_friction",
-    "make_lcp", "make_local_friction", "make_mlcp", "parse_scene", "read_fclib", "read_problem",
-    "record_rollout", "record_rollout_batch", "rollout", "rollout_batch", "save_problem",
-    "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate",
-    "why_not_applicable",
+    "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CombineRule",
+    "ConstraintScheme", "ContactState", "Error", "Estimate", "FitMethod", "FitOptions", "FitResult",
+    "ForceCallback", "FrictionModel", "GradientCertificate", "GradientMode", "ImplicitWeights",
+    "Integrator", "JointKind", "KinkChoice", "Law", "LawKind", "LawOfMotion", "LcpSolution",
+    "LoadedScene", "MeasuredMotion", "Method", "Model", "ModelBuilder", "Motion", "MotorKind",
+    "MotorSpec", "Outcome", "Parameters", "PeriodicBox", "Pose", "PredictionScore", "Predictor",
+    "ProblemKind", "Residual", "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape",
+    "ShapeKind", "ShapeSpec", "Simulator", "Solution", "SolutionGradient",
+    "SolutionGradientSettings", "SolveReport", "SolveSettings", "Stabilisation", "State",
+    "StepCertificate", "StepGradient", "StepGradientSettings", "StepRecord", "StepReport",
+    "StepSettings", "Trajectory", "TrajectoryData", "UnknownName", "WarmStart", "__version__",
+    "boxminus", "boxplus", "fit", "judge", "load", "make_global_friction", "make_lcp",
+    "make_local_friction", "make_mlcp", "parse_scene", "predict", "read_fclib", "read_problem",
+    "read_trajectories", "record_rollout", "record_rollout_batch", "rollout", "rollout_batch",
+    "save_problem", "score", "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step",
+    "thread_count", "validate", "why_not_applicable",
 ]

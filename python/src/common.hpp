@@ -75,6 +75,7 @@ void bind_step(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_gradient(nb::module_& m);
 void bind_rollout_gradient(nb::module_& m);
+void bind_learn(nb::module_& m);
 void bind_io(nb::module_& m);
 
 }  // namespace orthant::python

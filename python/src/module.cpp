@@ -54,6 +54,7 @@ NB_MODULE(_core, m) {
   bind_batch(m);
   bind_gradient(m);
   bind_rollout_gradient(m);
+  bind_learn(m);
   bind_io(m);
 }
 
