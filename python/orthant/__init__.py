@@ -18,6 +18,7 @@ from ._core import (
     Attempt,
     Body,
     CanonicalProblem,
+    CertifiedContact,
     CombineRule,
     ConstraintScheme,
     ContactState,
@@ -45,6 +46,7 @@ from ._core import (
     Motion,
     MotorKind,
     MotorSpec,
+    OptimiserStop,
     Outcome,
     Parameters,
     PeriodicBox,
@@ -96,6 +98,7 @@ from ._batch import BatchTrajectory, rollout_batch
 from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
+from . import _pickle as _pickle  # says how values are mailed
 
 if TYPE_CHECKING:
     from . import jax as jax
@@ -111,20 +114,20 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CombineRule",
-    "ConstraintScheme", "ContactState", "Error", "Estimate", "FitMethod", "FitOptions", "FitResult",
-    "ForceCallback", "FrictionModel", "GradientCertificate", "GradientMode", "ImplicitWeights",
-    "Integrator", "JointKind", "KinkChoice", "Law", "LawKind", "LawOfMotion", "LcpSolution",
-    "LoadedScene", "MeasuredMotion", "Method", "Model", "ModelBuilder", "Motion", "MotorKind",
-    "MotorSpec", "Outcome", "Parameters", "PeriodicBox", "Pose", "PredictionScore", "Predictor",
-    "ProblemKind", "Residual", "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape",
-    "ShapeKind", "ShapeSpec", "Simulator", "Solution", "SolutionGradient",
-    "SolutionGradientSettings", "SolveReport", "SolveSettings", "Stabilisation", "State",
-    "StepCertificate", "StepGradient", "StepGradientSettings", "StepRecord", "StepReport",
-    "StepSettings", "Trajectory", "TrajectoryData", "UnknownName", "WarmStart", "__version__",
-    "boxminus", "boxplus", "fit", "judge", "load", "make_global_friction", "make_lcp",
-    "make_local_friction", "make_mlcp", "parse_scene", "predict", "read_fclib", "read_problem",
-    "read_trajectories", "record_rollout", "record_rollout_batch", "rollout", "rollout_batch",
-    "save_problem", "score", "set_thread_count", "solve", "solve_lcp", "solve_mlcp", "step",
-    "thread_count", "validate", "why_not_applicable",
+    "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CertifiedContact",
+    "CombineRule", "ConstraintScheme", "ContactState", "Error", "Estimate", "FitMethod",
+    "FitOptions", "FitResult", "ForceCallback", "FrictionModel", "GradientCertificate",
+    "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",
+    "LawOfMotion", "LcpSolution", "LoadedScene", "MeasuredMotion", "Method", "Model",
+    "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "OptimiserStop", "Outcome", "Parameters",
+    "PeriodicBox", "Pose", "PredictionScore", "Predictor", "ProblemKind", "Residual",
+    "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
+    "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
+    "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
+    "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory",
+    "TrajectoryData", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "fit",
+    "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
+    "parse_scene", "predict", "read_fclib", "read_problem", "read_trajectories", "record_rollout",
+    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",
+    "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",
 ]

@@ -50,6 +50,7 @@ void fields(Tag<Estimate>, auto&& field) {
 void fields(Tag<FitResult>, auto&& field) {
   using R = FitResult;
   field("estimates", &R::estimates, "In the order asked for.");
+  field("parameters", &R::parameters, "All of them, the estimates in place.");
   field("notes", &R::notes, "What the data cannot tell, and why.");
   field("method", &R::method, "Through the simulator or implicit.");
   field("cost", &R::cost, "At the estimates.");
@@ -57,6 +58,7 @@ void fields(Tag<FitResult>, auto&& field) {
   field("huber", &R::huber, "Error where the cost turned linear [m; implicit sqrt(J)].");
   field("evaluations", &R::evaluations, "Of the cost.");
   field("iterations", &R::iterations, "Of the descents.");
+  field("stop", &R::stop, "Why the last descent ended.");
   field("motions", &R::motions, "Fitted.");
   field("windows", &R::windows, "Simulated, or transitions judged.");
   field("samples", &R::samples, "Compared.");
@@ -188,9 +190,6 @@ void bind_motions(nb::module_& m) {
 void bind_results(nb::module_& m) {
   bind_report<Estimate>(m, "Estimate", "A parameter found.");
   bind_report<FitResult>(m, "FitResult", "What measured motions say about parameters.")
-      .def_prop_ro(
-          "parameters", [](const FitResult& r) { return r.parameters; },
-          "A copy of all parameters, the estimates in place.")
       .def_prop_ro("identified", &FitResult::identified, "The data tell all of them.")
       .def_prop_ro(
           "unidentified",
@@ -201,9 +200,6 @@ void bind_results(nb::module_& m) {
             return names;
           },
           "Names of parameters that the data cannot tell; `notes` says why.")
-      .def_prop_ro(
-          "stop", [](const FitResult& r) { return std::string(name_of(r.stop)); },
-          "Why the last descent ended.")
       .def(
           "__getitem__",
           [](const FitResult& r, const std::string& name) {
@@ -236,6 +232,13 @@ void bind_learn(nb::module_& m) {
   nb::enum_<Predictor>(m, "Predictor")
       .value("Simulation", Predictor::Simulation)
       .value("Ballistic", Predictor::Ballistic, "parabola and constant spin: nothing ever touches");
+  nb::enum_<OptimiserStop>(m, "OptimiserStop")
+      .value("SmallStep", OptimiserStop::SmallStep)
+      .value("SmallGradient", OptimiserStop::SmallGradient)
+      .value("NoDescent", OptimiserStop::NoDescent, "no smaller cost along any direction tried")
+      .value("IterationLimit", OptimiserStop::IterationLimit)
+      .value("Interrupted", OptimiserStop::Interrupted, "progress() said so")
+      .value("NotFinite", OptimiserStop::NotFinite);
   nb::enum_<AngularAxes>(m, "AngularAxes")
       .value("World", AngularAxes::World)
       .value("Body", AngularAxes::Body);

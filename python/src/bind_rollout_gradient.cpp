@@ -42,6 +42,7 @@ void fields(Tag<RolloutCertificate>, auto&& field) {
 
 void fields(Tag<StepCertificate>, auto&& field) {
   using C = StepCertificate;
+  field("contacts", &C::contacts, "Of all impacts and intervals of the step, in order.");
   field("converged", &C::converged, "The step met its tolerance.");
   field("exact", &C::exact, "Nothing was held fixed.");
   field("reason", &C::reason, "First reason not to be exact.");
@@ -384,10 +385,53 @@ void bind_step_gradient(nb::module_& m) {
       .def_prop_ro("certificate", [](StepGradientHolder& g) { return g.get().certificate(); });
 }
 
+nb::tuple entry_state(const StepCertificate::Entry& x) {
+  const ContactKey& k = x.key;
+  return nb::make_tuple(k.body_a, k.body_b, k.shape_a, k.shape_b, k.feature, k.image, x.state,
+                        x.impact);
+}
+
+void bind_certified_contact(nb::module_& m) {
+  using Entry = StepCertificate::Entry;
+  nb::class_<Entry>(m, "CertifiedContact", "The set one contact of a differentiated step is in.")
+      .def_ro("state", &Entry::state, "Stick, slide, separate, or on a border.")
+      .def_ro("impact", &Entry::impact, "Of a located impact, not of the interval.")
+      .def_prop_ro(
+          "bodies", [](const Entry& x) { return nb::make_tuple(x.key.body_a, x.key.body_b); },
+          nb::sig("def bodies(self) -> tuple[int, int]"), "Their uids.")
+      .def_prop_ro(
+          "feature", [](const Entry& x) { return x.key.feature; },
+          "Tells contacts of a pair apart.")
+      .def("__getstate__", &entry_state)
+      .def("__setstate__",
+           [](Entry& x, const nb::tuple& d) {
+             Entry made;
+             made.key = {nb::cast<BodyUid>(d[0]),       nb::cast<BodyUid>(d[1]),
+                         nb::cast<std::uint16_t>(d[2]), nb::cast<std::uint16_t>(d[3]),
+                         nb::cast<std::uint32_t>(d[4]), nb::cast<std::array<std::int8_t, 3>>(d[5])};
+             made.state = nb::cast<ContactState>(d[6]);
+             made.impact = nb::cast<bool>(d[7]);
+             new (&x) Entry(made);
+           })
+      .def(
+          "__eq__",
+          [](const Entry& a, nb::object b) {
+            return nb::isinstance<Entry>(b) &&
+                   entry_state(a).equal(entry_state(nb::cast<const Entry&>(b)));
+          },
+          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Entry& x) {
+        return "CertifiedContact(bodies=(" + std::to_string(x.key.body_a) + ", " +
+               std::to_string(x.key.body_b) + "), feature=" + std::to_string(x.key.feature) +
+               ", state=" + std::string(name_of(x.state)) + (x.impact ? ", impact)" : ")");
+      });
+}
+
 }  // namespace
 
 void bind_rollout_gradient(nb::module_& m) {
   bind_settings<StepGradientSettings>(m, "StepGradientSettings", "How to differentiate a step.");
+  bind_certified_contact(m);
   bind_report<StepCertificate>(m, "StepCertificate",
                                "What is known about the derivative of a step.");
   bind_report<RolloutCertificate>(m, "RolloutCertificate", "The certificates of all steps in one.");

@@ -134,7 +134,7 @@ nb::class_<S> bind_settings(nb::module_& m, const char* type, const char* doc) {
   return c;
 }
 
-/// Read-only attributes of a report, with repr.
+/// Read-only attributes of a report, with repr and pickle.
 template <class S>
 nb::class_<S> bind_report(nb::module_& m, const char* type, const char* doc) {
   nb::class_<S> c(m, type, doc);
@@ -142,6 +142,12 @@ nb::class_<S> bind_report(nb::module_& m, const char* type, const char* doc) {
          [&](const char* name, auto member, const char* what) { c.def_ro(name, member, what); });
   c.def("to_dict", &internal::to_dict<S>, nb::sig("def to_dict(self) -> dict[str, object]"),
         "All fields by name.");
+  c.def("__getstate__", &internal::to_dict<S>);
+  c.def("__setstate__", [type](S& self, const nb::dict& values) {
+    S made;
+    internal::assign_all(made, values, type);
+    new (&self) S(std::move(made));
+  });
   c.def("__repr__", [type](const S& self) {
     std::string out = std::string(type) + "(";
     fields(Tag<S>{}, [&](const char* name, auto member, const char*) {

@@ -2,9 +2,13 @@
 """Gradients of steps and rollouts against central differences of the forward."""
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import block_world, cube_world
+from layers import CASES, CUBES, EVENTS, IMPACTS
+from layers import FINE as FINE_STEP
 
 import orthant as ot
 
@@ -170,3 +174,38 @@ def test_smoothed_gradient_sees_what_is_about_to_slide():
         slopes[kappa] = float(g.pull_back(v=[1, 0, 0])["u"][0])
     assert abs(slopes[0.0]) < 1e-9
     assert 1e-9 < slopes[1e-6] < slopes[1e-3] <= S.h / 2 + 1e-9
+
+
+STILL, MOVING = {ot.ContactState.Stick, ot.ContactState.Floating}, {ot.ContactState.Slide}
+
+
+@pytest.mark.parametrize("name, states, count", [
+    ("stick", STILL, 2), ("slide", MOVING, 2), ("impact", STILL, 2), ("flight", set(), 0),
+    ("redundant", {ot.ContactState.Stick, ot.ContactState.Slide}, 5), ("cube sticks", STILL, 4),
+    ("cube slides", MOVING, 4)])
+def test_cases_of_the_layers_are_what_they_say(name, states, count):
+    """Where impulses are not unique (two feet that stick) one of them may lie on a border."""
+    model, v, push = {**CASES, **CUBES}[name]
+    x, record, p = model.rest_state(), ot.StepRecord(), model.default_parameters()
+    x.v = v
+    ot.step(model, p, FINE_STEP, x, u=[push], record=record)
+    certificate = ot.StepGradient(model, p, FINE_STEP, record).certificate
+    touching = [c.state for c in certificate.contacts if c.state != ot.ContactState.Separate]
+    assert len(touching) == count and set(touching) <= states and certificate.exact
+    if "stick" in name:
+        assert abs(x.v[0]) < 1e-12
+    if name == "impact":
+        assert x.v[1] == pytest.approx(0.5)  # thrown back with half of 1 m/s
+
+
+@pytest.mark.parametrize("name, state", [("rolls off", ot.ContactState.Stick),
+                                         ("slides off", ot.ContactState.Slide)])
+def test_located_impact_is_certified(name, state):
+    model, v, push = IMPACTS[name]
+    x, record, p = model.rest_state(), ot.StepRecord(), model.default_parameters()
+    x.v = v
+    report = ot.step(model, p, EVENTS, x, u=[push], record=record)
+    certificate = ot.StepGradient(model, p, EVENTS, record).certificate
+    assert report.events == 1 == certificate.impacts and certificate.floating == 0
+    assert [c.state for c in certificate.contacts if c.impact] == [state]
+    assert pickle.loads(pickle.dumps(certificate)).contacts == certificate.contacts

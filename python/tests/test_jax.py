@@ -9,27 +9,67 @@ jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
-from layers import CASES, FINE  # noqa: E402
+from layers import CASES, CUBES, EVENTS, FINE, IMPACTS  # noqa: E402
 
 import orthant as ot  # noqa: E402
 
 
+def step_of(model, v0, push, mu=0.45, *, settings=FINE, by_q=True):
+    """(v, u, mu[, q]) => (q, v) after a step, and where to take the derivative."""
+    rest = jnp.asarray(model.rest_state().q)
+    fixed = model.bodies[0].q_size  # the floor's pose is not differentiated
+
+    def f(v, u, mu, q=rest[fixed:]):
+        full = jnp.concatenate([rest[:fixed], q])
+        q1, v1 = ot.jax.step(model, settings, full, v, u, {"material/wood.friction": mu})
+        return q1[fixed:], v1
+
+    args = (jnp.asarray(v0), jnp.asarray([push]), jnp.asarray(mu))
+    return f, (*args, rest[fixed:]) if by_q else args
+
+
+def step_case(name):
+    # heights of single bodies contradict redundant contacts: no derivative by q
+    return step_of(*CASES[name], by_q=name != "redundant")
+
+
+def check(f, args):
+    check_grads(f, args, order=1, modes=["rev"], eps=1e-6, atol=2e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_step_check_grads(name):
-    model, v0, push = CASES[name]
-    rest = jnp.asarray(model.rest_state().q)
+    f, args = step_case(name)
+    check(f, args)
+    check(jax.jit(f), args)
 
-    def f(q, v, u, mu):
-        full = jnp.concatenate([rest[:3], q])
-        q1, v1 = ot.jax.step(model, FINE, full, v, u, {"material/wood.friction": mu})
-        return q1[3:], v1
 
-    args = (rest[3:], jnp.asarray(v0), jnp.asarray([push]), jnp.asarray(0.45))
-    if name == "redundant":
-        check_grads(lambda *a: f(rest[3:], *a), args[1:], order=1, modes=["rev"], eps=1e-6,
-                    atol=2e-5, rtol=1e-4)
-    else:
-        check_grads(f, args, order=1, modes=["rev"], eps=1e-6, atol=2e-5, rtol=1e-4)
+@pytest.mark.parametrize("name", CUBES)
+def test_redundant_contacts_in_space(name):
+    f, (v, *rest) = step_of(*CUBES[name], by_q=False)
+    check(jax.jit(lambda vxy, *a: f(jnp.concatenate([vxy, v[2:]]), *a)), (v[:2], *rest))
+
+
+@pytest.mark.parametrize("name", IMPACTS)
+def test_located_impact_check_grads(name):
+    check(*step_of(*IMPACTS[name], 0.2, settings=EVENTS))
+
+
+@pytest.mark.parametrize("name", ["stick", "slide", "impact", "redundant"])
+def test_step_under_jit_and_vmap(name):
+    f, (v, *rest) = step_case(name)
+    shift = jnp.linspace(0.0, 1e-3, 3)[:, None]
+
+    def loss(dv):
+        q1, v1 = f(v + dv, *rest)
+        return (q1 ** 2).sum() + v1 @ jnp.arange(1.0, v1.size + 1)
+
+    both = jax.jit(jax.vmap(jax.value_and_grad(loss)))(shift * jnp.ones_like(v))
+    for i in range(3):
+        one = jax.value_and_grad(loss)(shift[i] * jnp.ones_like(v))
+        np.testing.assert_allclose(both[0][i], one[0], rtol=1e-12)
+        np.testing.assert_allclose(both[1][i], one[1], rtol=1e-12, atol=1e-14)
+    check(jax.jit(jax.vmap(lambda dv: f(v + dv, *rest))), (shift * jnp.ones_like(v),))
 
 
 def test_rollout_jit_grad():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from layers import CASES, FINE  # noqa: E402
+from layers import CASES, CUBES, EVENTS, FINE, IMPACTS  # noqa: E402
 
 import orthant as ot  # noqa: E402
 
@@ -40,7 +40,33 @@ def test_step_gradcheck(name):
     assert torch.autograd.gradcheck(f, args, eps=1e-6, atol=2e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["slide", "impact", "redundant"])
+@pytest.mark.parametrize("name", CUBES)
+def test_redundant_contacts_in_space(name):
+    model, v0, push = CUBES[name]
+    q = torch.tensor(model.rest_state().q)
+
+    def f(vxy, u, mu, mass):
+        return ot.torch.step(model, FINE, q, torch.cat([vxy, vxy.new_zeros(4)]), u,
+                             {"material/wood.friction": mu, "body/cube.mass": mass})
+
+    args = (tensor(v0[:2]), tensor([push]), tensor(0.45), tensor(1.7))
+    assert torch.autograd.gradcheck(f, args, eps=1e-6, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", IMPACTS)
+def test_located_impact_gradcheck(name):
+    model, v0, push = IMPACTS[name]
+    floor, q = rest_q(model)
+
+    def f(q, v, u, mu, bounce):
+        return ot.torch.step(model, EVENTS, torch.cat([floor, q]), v, u,
+                             {"material/wood.friction": mu, "material/wood.restitution": bounce})
+
+    args = (q, tensor(v0), tensor([push]), tensor(0.2), tensor(0.5))
+    assert torch.autograd.gradcheck(f, args, eps=1e-6, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["stick", "slide", "impact", "redundant"])
 def test_rollout_gradcheck(name):
     model, v0, push = CASES[name]
     floor, q = rest_q(model)
