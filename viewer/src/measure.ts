@@ -84,6 +84,14 @@ function nearBy(inner: Box, box: Box, share: number): boolean {
   return [0, 1, 2].every((i) => inner[i] >= box[i] - room && inner[3 + i] <= box[3 + i] + room);
 }
 
+/** How far a point is outside a box; inside: 0. */
+function awayFrom(box: Box, p: Float32Array, o: number): number {
+  return Math.hypot(...[0, 1, 2].map((d) => Math.max(0, box[d] - p[o + d], p[o + d] - box[3 + d])));
+}
+
+const kMostMotion = 0.75; // of all places where bodies were seen
+const kMostBodies = 500; // that are asked for it
+
 /** Box around the bodies, without those that fly away and without huge fixed ones. */
 export function extentOf(run: Run): Extent {
   const local = localBoxes(run);
@@ -111,6 +119,16 @@ export function extentOf(run: Run): Extent {
   for (const m of run.meshes) for (let i = 0; i < 3 * m.nodes; i += 3) {
     include(box, m.positions[i], m.positions[i + 1], m.positions[i + 2]);
     cloud.push(m.positions[i], m.positions[i + 1], m.positions[i + 2], 0);
+  }
+  // Where most of the motion is: a thrown ball ends far from where it began. What only few do does not count.
+  const some = moving.filter((_, n) => n % Math.ceil(moving.length / kMostBodies) === 0);
+  const far = some.flatMap((i) =>
+    sampled(run, 16).filter((k) => alive(k, i)).map((k) => ({ k, i, away: awayFrom(box, run.poses, 7 * (k * run.count + i)) })));
+  far.sort((a, b) => a.away - b.away);
+  for (const { k, i } of far.slice(0, Math.floor(kMostMotion * far.length))) {
+    at(k, i);
+    join(box, one);
+    hold(k, i);
   }
   const start = box.slice();
   const takeIfNear = (k: number, i: number, share: number) => {

@@ -162,6 +162,15 @@ test('the extent holds the bodies and forgets one that fell out of the world', (
   assert.ok(rangesOf(run).speed > 1 && rangesOf(run).contactForce > 0);
 });
 
+test('the extent follows a body that is thrown, but not one of many', () => {
+  const run = stack(1);
+  const thrown = { ...run, poses: run.poses.slice() };
+  const body = run.bodies.findIndex((b) => !b.fixed);
+  for (let k = 0; k < run.frames; ++k) thrown.poses[7 * (k * run.count + body)] = (20 * k) / run.frames;
+  const e = extentOf(thrown);
+  assert.ok(e.high[0] > 14 && e.high[0] < 21, `sees ${e.high[0]} m of 20`);
+});
+
 test('a stack in the sample carries its weight', () => {
   const run = stack(4);
   const c = run.contacts;
