@@ -16,6 +16,7 @@
 #include "command.hpp"
 #include "fit_model.hpp"
 #include "fit_plot.hpp"
+#include "names.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
@@ -46,23 +47,11 @@ double number(const std::string& text, const std::string& where) {
   return value;
 }
 
-/// "material/wood.friction", or its last part where only one parameter ends so.
-std::string full_name(const Model& model, const std::string& name) {
-  const ParameterTable& table = model.parameter_table();
-  if (table.contains(name) || name.find('/') != std::string::npos) return name;
-  std::vector<std::string> found;
-  for (Index i = 0; i < table.size(); ++i)
-    if (table.name(i).ends_with("." + name)) found.push_back(table.name(i));
-  if (found.size() == 1) return found[0];
-  if (found.empty()) return name;  // the fit says what is nearest
-  throw Error("--params", fmt::format("'{}' may be {}", name, fmt::join(found, ", ")));
-}
-
 /// NAME or NAME=LOWER:UPPER
 FitParameter parameter_of(const Model& model, const std::string& text) {
   FitParameter out;
   const std::size_t equals = text.find('=');
-  out.name = full_name(model, text.substr(0, equals));
+  out.name = full_parameter_name(model, text.substr(0, equals));
   if (equals == std::string::npos) return out;
   const std::string range = text.substr(equals + 1);
   const std::size_t colon = range.find(':');
@@ -81,7 +70,8 @@ Parameters compared(const Model& model, const Parameters& start, const std::stri
     const std::string item = list.substr(at, comma - at);
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos) throw Error("--compare", "'" + item + "' is not NAME=VALUE");
-    p.set(full_name(model, item.substr(0, equals)), number(item.substr(equals + 1), "--compare"));
+    p.set(full_parameter_name(model, item.substr(0, equals)),
+          number(item.substr(equals + 1), "--compare"));
     at = comma + 1;
   }
   return p;

@@ -20,11 +20,13 @@ enum ExitCode : int {
 
 using Run = std::function<int()>;
 
+void add_bench(CLI::App& root, Run& run);
 void add_check(CLI::App& root, Run& run);
 void add_convert(CLI::App& root, Run& run);
 void add_completion(CLI::App& root, Run& run);
 void add_export(CLI::App& root, Run& run);
 void add_fit(CLI::App& root, Run& run);
+void add_grad(CLI::App& root, Run& run);
 void add_info(CLI::App& root, Run& run);
 void add_new(CLI::App& root, Run& run);
 void add_plot(CLI::App& root, Run& run);

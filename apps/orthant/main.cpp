@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kCommands = {add_new,       add_check,      add_run,  add_view,    add_plot,
                             add_export,    add_solve,      add_info, add_convert, add_validate,
-                            add_reproduce, add_completion, add_fit};
+                            add_reproduce, add_completion, add_fit,  add_grad,    add_bench};
 
 /// "--metod" with its value cut off; empty for anything that is no long option.
 std::string_view option_name(std::string_view argument) {
@@ -75,7 +75,9 @@ int main_of(int argc, char** argv) {
       "  orthant convert problem.dat problem.hdf5\n"
       "  orthant validate incline bouncing_ball\n"
       "  orthant reproduce ellipsoids\n"
-      "  orthant fit cube tosses.csv --params friction,restitution --train 60 -o fit.yaml\n");
+      "  orthant fit cube tosses.csv --params friction,restitution --train 60 -o fit.yaml\n"
+      "  orthant grad heap.yaml --loss 'position(crate).z' --check\n"
+      "  orthant bench stack dominoes\n");
   Run run;
   for (const auto add : kCommands) add(root, run);
   try {

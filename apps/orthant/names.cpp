@@ -51,4 +51,15 @@ std::string method_names() {
   return list;
 }
 
+std::string full_parameter_name(const Model& model, const std::string& name) {
+  const ParameterTable& table = model.parameter_table();
+  if (table.contains(name) || name.find('/') != std::string::npos) return name;
+  std::vector<std::string> found;
+  for (Index i = 0; i < table.size(); ++i)
+    if (table.name(i).ends_with("." + name)) found.push_back(table.name(i));
+  if (found.size() == 1) return found[0];
+  if (found.empty()) return name;  // the table says what is nearest
+  throw Error("--params", fmt::format("'{}' may be {}", name, fmt::join(found, ", ")));
+}
+
 }  // namespace orthant::app

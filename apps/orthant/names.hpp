@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "orthant/model/model.hpp"
 #include "orthant/solver/solve.hpp"
 
 namespace orthant::app {
@@ -18,5 +19,9 @@ Method method_of(std::string_view name);
 
 /// All methods in a line, for help texts.
 std::string method_names();
+
+/// "material/wood.friction", or its last part where only one parameter ends so. A name that is
+/// neither comes back as it is: the table of parameters says what is nearest.
+std::string full_parameter_name(const Model& model, const std::string& name);
 
 }  // namespace orthant::app

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// orthant/cmd_grad.cpp: orthant grad SCENE --loss EXPR => d loss / d (parameters, start),
+// certified. One rollout serves all losses; each loss costs one reverse walk. With --check the
+// gradient stands beside the differences of GradientChecker, which looks at the loss linearised at
+// the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "loss.hpp"
+#include "names.hpp"
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+#include "orthant/base/timer.hpp"
+#include "orthant/gradient/checker.hpp"
+#include "orthant/io/scene.hpp"
+
+namespace orthant::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kShown = 20;  // rows where nobody said which
+constexpr double kAgrees = 1e-5;    // relative; what --check asks of a gradient
+constexpr double kNothing = 1e-14;  // of the largest entry: not listed unless asked for
+
+struct GradCommand {
+  std::string scene, json_path;
+  std::vector<std::string> losses, parameters;
+  SceneOptions scene_options;
+  Index steps = 0;
+  int threads = 1;
+  double kappa = 0;
+  bool check = false, force = false;
+};
+
+enum class Kind : unsigned char { Parameter, Position, Velocity, Control };
+
+/// Something one differentiates by.
+struct Input {
+  std::string name;
+  Kind kind = Kind::Parameter;
+  Index place = 0;
+  std::string unit;
+};
+
+struct Row {
+  Input input;
+  double value = 0;  ///< of the input
+  double gradient = 0;
+  bool compared = false;
+  CheckStatus status = CheckStatus::Compared;
+  double difference = 0, error = 0;
+};
+
+std::string part(const std::string& list, std::size_t begin, std::size_t end) {
+  return list.substr(begin, end - begin);
+}
+
+/// "a,position(b).x" split at commas outside parentheses.
+std::vector<std::string> split(const std::vector<std::string>& lists) {
+  std::vector<std::string> out;
+  for (const std::string& list : lists) {
+    int open = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= list.size(); ++i) {
+      if (i < list.size()) open += list[i] == '(' ? 1 : list[i] == ')' ? -1 : 0;
+      if (i < list.size() && (list[i] != ',' || open > 0)) continue;
+      if (i > begin) out.push_back(part(list, begin, i));
+      begin = i + 1;
+    }
+  }
+  return out;
+}
+
+Input input_of(const Model& model, const std::string& name) {
+  if (name.starts_with("control(") && name.ends_with(")"))
+    return {name, Kind::Control, model.find_actuator(part(name, 8, name.size() - 1)), ""};
+  const StateName state = state_name(name, model);
+  if (state.is_state)
+    return {name, state.velocity ? Kind::Velocity : Kind::Position, state.place, ""};
+  const std::string full = full_parameter_name(model, name);
+  const Index place = model.parameter_table().find(full);
+  return {full, Kind::Parameter, place, model.parameter_table().unit(place)};
+}
+
+/// Everything there is.
+std::vector<Input> all_inputs(const Model& model) {
+  std::vector<Input> out;
+  for (const Body& body : model.bodies()) {
+    const Index shifts = body.planar ? 2 : 3;
+    for (Index i = 0; i < body.v_size; ++i) {
+      const char axis = i < shifts ? "xyz"[i] : body.planar ? 'z' : "xyz"[i - 3];
+      for (const bool velocity : {false, true})
+        out.push_back({fmt::format("{}({}).{}",
+                                   i < shifts ? (velocity ? "velocity" : "position")
+                                              : (velocity ? "spin" : "rotation"),
+                                   body.name, axis),
+                       velocity ? Kind::Velocity : Kind::Position, body.v_begin + i, ""});
+    }
+  }
+  for (Index i = 0; i < model.control_count(); ++i)
+    out.push_back({"control(" + model.actuators()[static_cast<std::size_t>(i)].name + ")",
+                   Kind::Control, i, ""});
+  const ParameterTable& table = model.parameter_table();
+  for (Index i = 0; i < table.size(); ++i)
+    out.push_back({table.name(i), Kind::Parameter, i, table.unit(i)});
+  return out;
+}
+
+double gradient_of(const Input& input, const RolloutGradient& g, const Loss& loss) {
+  switch (input.kind) {
+    case Kind::Position:
+      return g.q[input.place];
+    case Kind::Velocity:
+      return g.v[input.place];
+    // By a constant added to the control at all times.
+    case Kind::Control:
+      return g.u.row(input.place).sum();
+    case Kind::Parameter:
+      break;
+  }
+  const double direct = loss.by_parameters.size() == 0 ? 0 : loss.by_parameters[input.place];
+  return g.parameters[input.place] + direct;
+}
+
+MatX controls_of(const LoadedScene& scene, Index steps) {
+  MatX controls(scene.model.control_count(), scene.model.control_count() == 0 ? 0 : steps);
+  VecX u;
+  for (Index i = 0; i < controls.cols(); ++i) {
+    // As a run does: the control at the start of the step.
+    scene.controls_at(scene.state.t + static_cast<double>(i) * scene.settings.h, u);
+    controls.col(i) = u;
+  }
+  return controls;
+}
+
+/// What GradientChecker calls an input.
+std::string checker_name(const Model& model, const Input& input) {
+  if (input.kind == Kind::Parameter) return input.name;
+  for (const Body& body : model.bodies())
+    if (input.place >= body.v_begin && input.place < body.v_begin + body.v_size)
+      return fmt::format("{}/{}.{}", input.kind == Kind::Position ? "q" : "v", body.name,
+                         input.place - body.v_begin);
+  return "";
+}
+
+void compare(const LoadedScene& scene, const RolloutTape& tape, const Loss& loss,
+             const StepGradientSettings& gradient, std::vector<Row>& rows) {
+  GradientChecker checker(scene.model, scene.parameters, scene.settings, scene.state, tape.steps,
+                          tape.controls);
+  const VecX zero = VecX::Zero(scene.model.v_size());
+  checker.by_q = loss.by_q.size() > 0 ? loss.by_q : zero;
+  checker.by_v = loss.by_v.size() > 0 ? loss.by_v : zero;
+  checker.check_q = checker.check_v = false;
+  checker.parameters_checked.clear();
+  for (const Row& row : rows) {
+    checker.check_q = checker.check_q || row.input.kind == Kind::Position;
+    checker.check_v = checker.check_v || row.input.kind == Kind::Velocity;
+    if (row.input.kind == Kind::Parameter) checker.parameters_checked.push_back(row.input.place);
+  }
+  GradientCheckSettings settings;
+  settings.gradient = gradient;
+  double largest = 0;
+  for (const Row& row : rows) largest = std::max(largest, std::abs(row.gradient));
+  settings.floor = 1e-3 * largest;
+  const GradientCheck check = checker.run(settings);
+  for (Row& row : rows) {
+    const std::string name = checker_name(scene.model, row.input);
+    for (const GradientCheckRow& found : check.rows) {
+      if (row.input.kind == Kind::Control || found.name != name) continue;
+      row.compared = true;
+      row.status = found.status;
+      // Both sides get the part of the loss that reads the parameter itself.
+      row.difference = found.difference + (row.gradient - found.gradient);
+      row.error = found.error;
+    }
+  }
+}
+
+json certificate_json(const RolloutCertificate& c) {
+  return {{"exact", c.exact},
+          {"reason", c.reason},
+          {"steps", c.steps},
+          {"inexact_steps", c.inexact_steps},
+          {"failed_steps", c.failed_steps},
+          {"floating_steps", c.floating_steps},
+          {"margin", c.margin},
+          {"reciprocal_condition", c.reciprocal_condition},
+          {"solve_error", c.solve_error},
+          {"residual", c.residual},
+          {"impacts", c.impacts}};
+}
+
+void print_certificate(const RolloutCertificate& c) {
+  fmt::print("certificate: {}", c.exact ? "exact" : "not exact: " + c.reason);
+  if (c.floating_steps > 0)
+    fmt::print("; {} of {} steps with a contact on a border (one-sided there)", c.floating_steps,
+               c.steps);
+  if (c.failed_steps > 0) fmt::print("; {} steps missed the tolerance", c.failed_steps);
+  fmt::print("\n  margin {:.1e}, conditioning {:.1e}, residual {:.1e}, {} impacts located\n",
+             c.margin, c.reciprocal_condition, c.residual, c.impacts);
+}
+
+void print_table(const std::vector<Row>& rows, bool check) {
+  std::size_t width = 9;
+  for (const Row& row : rows) width = std::max(width, row.input.name.size());
+  fmt::print("  {:<{}} {:>13} {:>15}", "parameter", width, "value", "gradient");
+  if (check) fmt::print(" {:>15} {:>9}", "difference", "error");
+  fmt::print("\n");
+  for (const Row& row : rows) {
+    fmt::print("  {:<{}} {:>13.6g} {:>15.8g}", row.input.name, width, row.value, row.gradient);
+    if (!check) {
+      fmt::print("\n");
+    } else if (!row.compared) {
+      fmt::print(" {:>15}\n", "not compared");
+    } else if (row.status == CheckStatus::Compared) {
+      fmt::print(" {:>15.8g} {:>9.1e}\n", row.difference, row.error);
+    } else {
+      fmt::print(" {:>15}\n", name_of(row.status));
+    }
+  }
+}
+
+std::vector<Row> rows_of(const GradCommand& c, const LoadedScene& scene,
+                         const std::vector<Input>& inputs, const RolloutTape& tape,
+                         const RolloutGradient& g, const Loss& loss) {
+  std::vector<Row> rows;
+  double largest = 0;
+  for (const Input& input : inputs) {
+    Row row;
+    row.input = input;
+    row.gradient = gradient_of(input, g, loss);
+    switch (input.kind) {
+      case Kind::Parameter:
+        row.value = scene.parameters.values[input.place];
+        break;
+      case Kind::Velocity:
+        row.value = scene.state.v[input.place];
+        break;
+      case Kind::Control:
+        row.value = tape.controls(input.place, 0);
+        break;
+      case Kind::Position:
+        // Turns are counted from where the body is.
+        for (const Body& body : scene.model.bodies()) {
+          const Index i = input.place - body.v_begin;
+          if (i >= 0 && i < body.v_size && (i < (body.planar ? 2 : 3)))
+            row.value = scene.state.q[body.q_begin + i];
+        }
+        break;
+    }
+    largest = std::max(largest, std::abs(row.gradient));
+    rows.push_back(std::move(row));
+  }
+  if (!c.parameters.empty()) return rows;
+  std::erase_if(rows, [&](const Row& r) { return std::abs(r.gradient) <= kNothing * largest; });
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::abs(a.gradient) > std::abs(b.gradient);
+  });
+  return rows;
+}
+
+json rows_json(const std::vector<Row>& rows) {
+  json list = json::array();
+  for (const Row& row : rows) {
+    json item = {{"name", row.input.name}, {"value", row.value}, {"gradient", row.gradient}};
+    if (row.compared) {
+      item["check"] = name_of(row.status);
+      if (row.status == CheckStatus::Compared) {
+        item["difference"] = row.difference;
+        item["error"] = row.error;
+      }
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+int run_grad(const GradCommand& c) {
+  set_thread_count(c.threads);
+  const LoadedScene scene = load_scene(c.scene, c.scene_options);
+  const Index steps = c.steps > 0 ? c.steps : static_cast<Index>(scene.steps);
+  for (const std::string& text : c.losses)  // misspelt: say so before anything is stepped
+    (void)evaluate_loss(text, scene.model, scene.parameters, scene.state);
+  std::vector<Input> inputs;
+  for (const std::string& name : split(c.parameters)) inputs.push_back(input_of(scene.model, name));
+  if (inputs.empty()) inputs = all_inputs(scene.model);
+
+  StepGradientSettings gradient;
+  gradient.force = c.force;
+  if (c.kappa > 0) {
+    gradient.solution.mode = GradientMode::Smoothed;
+    gradient.solution.kappa = c.kappa;
+  }
+  const Timer timer;
+  const RolloutTape tape =
+      record_rollout(scene.model, scene.parameters, scene.settings, scene.state,
+                     controls_of(scene, steps), steps, {.keep_states = false});
+  const double forward = timer.seconds();
+  const bool quiet = c.json_path == "-";
+  json report = {{"scene", scene.name},
+                 {"steps", steps},
+                 {"time", tape.final_state.t},
+                 {"failed_steps", tape.report.failed_steps},
+                 {"losses", json::array()}};
+  if (!quiet) fmt::print("{}: {} steps, t = {:.6g} s\n", scene.name, steps, tape.final_state.t);
+  bool good = tape.report.failed_steps == 0;
+  for (const std::string& text : c.losses) {
+    const Loss loss = evaluate_loss(text, scene.model, scene.parameters, tape.final_state);
+    const RolloutGradient g = rollout_gradient(tape, at_end(tape, loss.by_q, loss.by_v), gradient);
+    std::vector<Row> rows = rows_of(c, scene, inputs, tape, g, loss);
+    std::size_t hidden = 0;
+    if (c.parameters.empty() && rows.size() > kShown && !quiet) {
+      hidden = rows.size() - kShown;
+      if (c.json_path.empty()) rows.resize(kShown);
+    }
+    if (c.check) compare(scene, tape, loss, gradient, rows);
+    for (const Row& row : rows)
+      good = good && !(row.compared && row.status == CheckStatus::Compared && row.error > kAgrees);
+    report["losses"].push_back({{"loss", text},
+                                {"value", loss.value},
+                                {"gradient", rows_json(rows)},
+                                {"certificate", certificate_json(g.certificate)}});
+    if (quiet) continue;
+    fmt::print("\n{} = {:.9g}\n", text, loss.value);
+    if (rows.size() > kShown && c.parameters.empty()) rows.resize(kShown);
+    print_table(rows, c.check);
+    if (hidden > 0) fmt::print("  and {} smaller ones; --params chooses\n", hidden);
+    print_certificate(g.certificate);
+  }
+  report["seconds_forward"] = forward;
+  report["seconds"] = timer.seconds();
+  if (quiet)
+    fmt::print("{}\n", report.dump(1));
+  else if (!c.json_path.empty())
+    write_file(c.json_path, report.dump(1) + "\n");
+  return good ? kSuccess : kNotConverged;
+}
+
+}  // namespace
+
+void add_grad(CLI::App& root, Run& run) {
+  const auto o = std::make_shared<GradCommand>();
+  CLI::App* command =
+      root.add_subcommand("grad", "Differentiate the end of a run by parameters and start");
+  command->add_option("scene", o->scene, "scene: .yaml or .urdf")->type_name("SCENE")->required();
+  command
+      ->add_option("--loss", o->losses,
+                   "formula of the final state, several allowed: position(BODY).x, "
+                   "velocity(BODY).x, spin(BODY).x, angle(BODY), speed(BODY), distance(BODY, "
+                   "[x, y, z]), kinetic, energy, sqrt, abs, + - * / ^")
+      ->type_name("EXPR")
+      ->required()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--params", o->parameters,
+                   "by commas: parameters (material/rubber.friction, or friction where one ends "
+                   "so), position(BODY).x, rotation(BODY).x, velocity(BODY).x, spin(BODY).x at the "
+                   "start, control(ACTUATOR); default: the largest of all")
+      ->type_name("A,B")
+      ->allow_extra_args(false);
+  command->add_option("--steps", o->steps, "length of the rollout; default: the scene's")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--set", o->scene_options.set,
+                   "key=value: a parameter of the scene, or a setting such as step.h")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--check", o->check,
+                    "beside it central differences, and where they mean nothing");
+  command
+      ->add_option("--smoothed", o->kappa,
+                   "of the central path w x impulse = KAPPA [J] instead of the exact one")
+      ->type_name("KAPPA")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--force", o->force, "also through steps that missed the tolerance");
+  command->add_option("--threads", o->threads, "threads; 0: all cores")->type_name("N");
+  command->add_option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
+      ->type_name("FILE|-");
+  command->footer(
+      "Example:\n"
+      "  orthant grad scene.yaml --loss 'position(ball).x' --params friction,'velocity(ball).x'\n"
+      "  orthant grad scene.yaml --loss 'distance(ball, [1.2, 0, 0.3])^2' --steps 100 --check\n");
+  command->callback([o, &run] { run = [o] { return run_grad(*o); }; });
+}
+
+}  // namespace orthant::app
