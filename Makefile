@@ -66,7 +66,7 @@ bench-siconos: build-release  ## the same problems by Siconos, for comparison: b
 	@cmake --build build/siconos
 	@python3 -B tools/compare_siconos.py build/release/bin/orthant build/siconos/peer_siconos build/bench
 
-demo: build-release  ## solve a real contact problem and draw how it converges: build/demo
+demo: build-release  ## a throw found by gradients, a thousand dominoes, one page: build/demo
 	@tools/setup demo
 	$(say) 'running the demo'
 	@.venv/bin/python tools/demo.py build/release/bin/orthant build/demo

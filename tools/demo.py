@@ -1,155 +1,181 @@
 # SPDX-License-Identifier: Apache-2.0
-"""demo.py COMMAND OUT: solves real contact problems and leaves OUT/index.html with a plot and a table.
+"""demo.py COMMAND OUT: three things Orthant does, on one page, OUT/index.html, that works from disk.
 
-1. One stack of boxes by several methods: how fast does the judge's residual fall?
-2. All problems of tests/data by the automatic choice.
+1. A throw that bounces off a wall into a bin, found by gradients through the bounce (`orthant grad`).
+2. A thousand dominoes, run and recorded (`orthant run`).
+3. A measured contact problem by several methods (`orthant solve`).
 """
-import csv
+import base64
 import html
 import json
+import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import matplotlib
+import numpy as np
 
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402
+import demo_problems
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "tests/data"
-STACK = DATA / "fclib/BoxesStack1-i100000-32.hdf5.dat"
-TOLERANCE = 1e-8
-REPEATS = 5  # the answer is the same each time; the shortest time is told
-# Method, name on the plot, colour: first-order ones light, those that factorise strong.
-METHODS = [
-    ("gauss_seidel", "Gauss–Seidel", "#c98a2b"),
-    ("nonsmooth_newton", "nonsmooth Newton", "#2a6f97"),
-    ("interior_point", "interior point", "#9b2226"),
-]
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Orthant: demo</title>
-<style>
- body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
- table {{ border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }}
- th, td {{ text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #eee; }}
- td.n, th.n {{ text-align: right; }} .bad {{ color: #9b2226; }} svg {{ width: 100%; height: auto; }}
-</style></head><body>
-<h1>Orthant: hard contact, solved</h1>
-<p>{intro}</p>
-{plot}
-<h2>All problems in <code>tests/data</code></h2>
-<p>{summary}</p>
-<table><tr><th>problem</th><th>kind</th><th class="n">unknowns</th><th>method</th><th>outcome</th>
-<th class="n">iterations</th><th class="n">time</th><th class="n">residual</th></tr>
-{rows}
-</table></body></html>
-"""
+THROW = ROOT / "scenes/yaml/throw.yaml"
+DOMINOES = ROOT / "scenes/yaml/domino_flower.yaml"
+VIEWER = ROOT / "viewer/dist/viewer.html"
+BIN = np.array([0.5, 0.9, 0.36])  # above its mouth, reached on the way down
+STEPS = 100                       # of 0.01 s: when the ball shall be there
+ROUNDS = 8
+START = np.array([0.2, 4.6, 4.9])
 
 
-def solve(command, out, name, files, *options):
-    """One call of `orthant solve`: the objects of its JSON (none for bad input), what it complained."""
-    report = out / f"{name}.json"
-    report.unlink(missing_ok=True)
-    done = subprocess.run([command, "solve", *files, "--tol", str(TOLERANCE), "--json", report, *options],
-                          text=True, capture_output=True)
-    return json.loads(report.read_text()) if report.exists() else [], done.stderr.strip()
+def bar(done, whole, text):
+    """A bar on a terminal, a line elsewhere."""
+    filled = round(24 * done / whole)
+    line = f"  [{'#' * filled}{'.' * (24 - filled)}] {text}"
+    if sys.stdout.isatty():
+        print(f"\r\033[K{line}", end="\n" if done == whole else "", flush=True)
+    else:
+        print(line, flush=True)
 
 
-def read_trace(path):
-    """(iterations, residuals); where a method starts again, the count goes on."""
-    steps, residuals, done, last = [], [], 0, 0
-    with path.open() as file:
-        for row in csv.DictReader(file):
-            step = int(row["iteration"])
-            if step < last:
-                done += last
-            last = step
-            steps.append(done + step)
-            residuals.append(float(row["residual"]))
-    return steps, residuals
+def run(command, *words, **options):
+    """One call of the command; its complaint ends the demo."""
+    done = subprocess.run([str(command), *map(str, words)], text=True, **options)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr or f"orthant {words[0]} failed")
+    return done
 
 
-def convergence(command, out):
-    """Residual against iteration for each method on the stack; returns the lines of the plot."""
-    lines = []
-    for method, label, colour in METHODS:
-        trace = out / f"trace_{method}.csv"
-        runs = [solve(command, out, f"stack_{method}", [STACK], "--method", method, "--trace", trace,
-                      "--time-limit", "20") for _ in range(REPEATS)]
-        if not runs[0][0]:
-            print(f"  {label}: {runs[0][1]}")
-            continue
-        result = min((objects[0] for objects, _ in runs), key=lambda item: item["seconds"])
-        print(f"  {label:18} {result['outcome']:16} {result['iterations']:6} iterations "
-              f"{1e3 * result['seconds']:9.2f} ms   residual {result['residual']:.1e}")
-        lines.append((label, colour, *read_trace(trace), result))
-    return lines
+def thrown(v):
+    return [word for name, value in zip(("vx", "vy", "vz"), v) for word in ("--set", f"{name}={float(value)!r}")]
 
 
-def draw(lines, path):
-    plt.rcParams.update({"font.size": 11, "svg.fonttype": "path", "svg.hashsalt": "orthant"})
-    figure, axes = plt.subplots(figsize=(8, 4.4))
-    for label, colour, steps, residuals, result in lines:
-        axes.plot(steps, residuals, color=colour, lw=1.8, label=f"{label}, {1e3 * result['seconds']:.1f} ms")
-        axes.plot(steps[-1:], residuals[-1:], "o", color=colour, ms=5)
-    axes.axhline(TOLERANCE, color="#888", lw=1, ls="--")
-    axes.text(1.1, TOLERANCE * 1.3, "tolerance", color="#666", fontsize=9)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(left=1)
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("residual, block by block, without unit")
-    axes.set_title("A stack of boxes: 52 contacts, exact Coulomb friction, W of rank 78 of 156",
-                   fontsize=11, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(True, which="major", color="#eee")
-    axes.legend(frameon=False, loc="upper right")
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+def end_of_throw(command, v):
+    """Where the ball is after STEPS steps, its derivative by the throw, and what vouches for it."""
+    losses = [word for axis in "xyz" for word in ("--loss", f"position(ball).{axis}")]
+    done = run(command, "grad", THROW, *losses, "--params", "velocity(ball).x,velocity(ball).y,velocity(ball).z",
+               "--steps", STEPS, "--json", "-", *thrown(v), capture_output=True)
+    report = json.loads(done.stdout)["losses"]
+    place = np.array([loss["value"] for loss in report])
+    slope = np.array([[entry["gradient"] for entry in loss["gradient"]] for loss in report])
+    return place, slope, report[0]["certificate"]
 
 
-def table_row(item):
-    name = html.escape(Path(item["file"]).name)
-    if "error" in item:
-        text = html.escape(item["error"].replace(f"{ROOT}/", ""))
-        return f'<tr><td>{name}</td><td colspan="7" class="bad">{text}</td></tr>'
-    mark = "" if item["outcome"] == "converged" else ' class="bad"'
-    return (f'<tr><td>{name}</td><td>{item["kind"]}</td><td class="n">{item["unknowns"]}</td>'
-            f'<td>{item["method"]}</td><td{mark}>{item["outcome"]}</td><td class="n">{item["iterations"]}</td>'
-            f'<td class="n">{1e3 * item["seconds"]:.2f} ms</td><td class="n">{item["residual"]:.1e}</td></tr>')
+def optimise(command):
+    """Newton with a step that is halved until the ball lands nearer: [(throw, miss, certificate)]."""
+    v, rounds = START, []
+    place, slope, certificate = end_of_throw(command, v)
+    for n in range(ROUNDS):
+        miss = float(np.linalg.norm(place - BIN))
+        rounds.append((v, miss, certificate))
+        last = miss < 1e-6 or n == ROUNDS - 1
+        bar(ROUNDS if last else n + 1, ROUNDS,
+            f"round {n}: thrown at ({v[0]:.3f}, {v[1]:.3f}, {v[2]:.3f}) m/s, misses by {miss:.2e} m")
+        if last:
+            return rounds
+        step = np.linalg.solve(slope, BIN - place)
+        for _ in range(6):
+            place, slope, certificate = end_of_throw(command, v + step)
+            if np.linalg.norm(place - BIN) < miss:
+                break
+            step = step / 2
+        v = v + step
+    return rounds
+
+
+def throw(command, out):
+    """All throws of the optimisation in one scene: the balls do not touch each other."""
+    rounds = optimise(command)
+    ghosts = [f'  - {{name: round{n}, position: [0, 0, 1], velocity: {[float(x) for x in v]}, colour: "#b8b8b8", '
+              "shapes: {type: sphere, radius: 0.06, density: 400, material: rubber, group: 2, mask: 1}}"
+              for n, (v, _, _) in enumerate(rounds[:-1])]
+    scene = out / "throws.yaml"
+    bodies = "bodies:\n" + "\n".join(ghosts) + "\n" if ghosts else ""
+    scene.write_text(f"orthant: 1\nname: throws\ninclude: {THROW}\n{bodies}")
+    run(command, "run", scene, "-o", out / "throws", "--overwrite", "--quiet", *thrown(rounds[-1][0]))
+    return rounds, view_data(command, out / "throws")
+
+
+def dominoes(command, out):
+    """Recorded without its contacts: four thousand a frame would make the page ten times as large."""
+    start = time.monotonic()
+    run(command, "run", DOMINOES, "-o", out / "dominoes", "--overwrite", "--threads", 0, "--json",
+        out / "dominoes.json", "--set", "record.contacts=false", stdout=subprocess.DEVNULL)
+    report = json.loads((out / "dominoes.json").read_text())
+    report["wall"] = time.monotonic() - start
+    print(f"  {report['step']} steps of 1000 tiles, {report['most_contacts']} contacts at most, "
+          f"{report['failed_steps']} steps missed the tolerance, {report['wall']:.0f} s")
+    return report, view_data(command, out / "dominoes", every=2)
+
+
+def view_data(command, folder, every=1):
+    """What the viewer plays, as text; '</' must not end the element it is put in."""
+    path = folder / "view.json"
+    run(command, "view", folder, "--json", "-o", path, "--every", every, stdout=subprocess.DEVNULL)
+    return path.read_text().replace("</", "<\\/")
+
+
+def miss_plot(rounds):
+    """Miss against round, as a small picture; without a library, so that the page needs none."""
+    logs = [np.log10(max(miss, 1e-12)) for _, miss, _ in rounds]
+    low, high = np.floor(min(logs)), np.ceil(max(logs))
+    x = [60 + 480 * n / max(len(logs) - 1, 1) for n in range(len(logs))]
+    y = [20 + 150 * (high - value) / max(high - low, 1) for value in logs]
+    ticks = "".join(f'<line x1="60" x2="540" y1="{20 + 150 * (high - t) / max(high - low, 1):.1f}" '
+                    f'y2="{20 + 150 * (high - t) / max(high - low, 1):.1f}" class="grid"/>'
+                    f'<text x="52" y="{24 + 150 * (high - t) / max(high - low, 1):.1f}" text-anchor="end">1e{int(t)}</text>'
+                    for t in np.arange(low, high + 1, max(1, (high - low) // 4)))
+    dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4"/><text x="{a:.1f}" y="192" text-anchor="middle">{n}</text>'
+                   for n, (a, b) in enumerate(zip(x, y)))
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y))
+    return (f'<svg viewBox="0 0 560 215" class="miss"><title>miss against round</title>{ticks}'
+            f'<polyline points="{line}"/>{dots}<text x="300" y="211" text-anchor="middle">round</text>'
+            '<text x="60" y="12">miss [m]</text></svg>')
+
+
+def page(rounds, report, solved):
+    plot, summary, rows, _ = solved
+    certificate = rounds[-1][2]
+    exact = "exact" if certificate["exact"] else "not exact: " + certificate["reason"]
+    table = "\n".join(f'<tr><td class="n">{n}</td><td class="n">{v[0]:.4f}, {v[1]:.4f}, {v[2]:.4f}</td>'
+                      f'<td class="n">{miss:.2e}</td></tr>' for n, (v, miss, _) in enumerate(rounds))
+    text = (ROOT / "tools/demo_page.html").read_text(encoding="utf-8")
+    for name, value in {
+            "rounds": table, "miss": miss_plot(rounds), "round_count": str(len(rounds) - 1),
+            "last_miss": f"{rounds[-1][1]:.1e}",
+            "certificate": html.escape(f"{exact}, margin {certificate['margin']:.1e}, "
+                                       f"{certificate['impacts']} impact located within its step"),
+            "steps": str(report["step"]), "contacts": str(report["most_contacts"]),
+            "failed": str(report["failed_steps"]), "residual": f"{report['worst_residual']:.1e}",
+            "deepest": f"{report['deepest']:.1e}", "seconds": f"{report['wall']:.0f}",
+            "plot": plot, "summary": summary, "rows": rows}.items():
+        text = text.replace("{{" + name + "}}", value)
+    return text
 
 
 def main():
-    command, out = sys.argv[1], Path(sys.argv[2])
+    command, out = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
-    print(f"one stack of boxes ({STACK.relative_to(ROOT)}), several methods")
-    lines = convergence(command, out)
-    draw(lines, out / "convergence.svg")
-
-    files = sorted(path for folder in ("lcp", "mlcp", "fclib") for path in (DATA / folder).iterdir())
-    print(f"all {len(files)} problems of tests/data, automatic")
     start = time.monotonic()
-    objects, complaint = solve(command, out, "all", files)
-    if not objects:
-        raise SystemExit(complaint)
-    seconds = time.monotonic() - start
-    good = sum(item.get("outcome") == "converged" for item in objects)
-    print(f"  {good} of {len(objects)} converged in {seconds:.1f} s")
-    svg = (out / "convergence.svg").read_text()
-    page = PAGE.format(
-        intro="A measured stack of boxes from the Siconos collection: 52 contacts, many more than the boxes need, so "
-              "the impulses are not unique. Every method is judged by the same residual, recomputed from its answer.",
-        plot=svg[svg.index("<svg"):],
-        summary=f"{good} of {len(objects)} converged to {TOLERANCE:g} in {seconds:.1f} s. "
-                "lcp_Pang_isolated_sol_perturbed has no solution and must not converge; Rectangular_mlcp "
-                "has more rows than unknowns and is refused.",
-        rows="\n".join(table_row(item) for item in objects))
-    (out / "index.html").write_text(page, encoding="utf-8")
-    print(f"page: {out / 'index.html'}")
-    return 0 if any(line[-1]["outcome"] == "converged" for line in lines) else 1
+    print("1. a throw off a wall into a bin, by gradients through the bounce")
+    rounds, throws = throw(command, out)
+    print("2. a thousand dominoes")
+    report, tiles = dominoes(command, out)
+    print("3. a measured stack of boxes by three methods, and all problems of tests/data")
+    solved = demo_problems.problems(command, out)
+    text = page(rounds, report, solved)
+    # The viewer is put in once, its data twice; the page fits them together when it is opened.
+    viewer = base64.b64encode(VIEWER.read_bytes()).decode()
+    for name, value in (("viewer", viewer), ("throws", throws), ("dominoes", tiles)):
+        text = text.replace("{{" + name + "}}", value)
+    path = out / "index.html"
+    path.write_text(text, encoding="utf-8")
+    print(f"page: {path} ({path.stat().st_size / 1e6:.1f} MB, works from disk), {time.monotonic() - start:.0f} s in all")
+    if (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) and shutil.which("xdg-open"):
+        subprocess.run(["xdg-open", str(path.resolve())], check=False, stderr=subprocess.DEVNULL)
+    hit = rounds[-1][1] < 1e-3
+    return 0 if hit and report["failed_steps"] == 0 and solved[3] else 1
 
 
 if __name__ == "__main__":
