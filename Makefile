@@ -59,12 +59,13 @@ bench: configure-release  ## run the benchmarks, JSON in build/bench
 	@cmake --build build/release --parallel $(JOBS)
 	@tools/run_bench.sh build/release/bin build/bench
 
+# PROBLEMS=folder: other files than tests/data/fclib.
 bench-siconos: build-release  ## the same problems by Siconos, for comparison: build/bench
 	@tools/setup siconos
 	$(say) 'building and running the comparison with Siconos'
 	@cmake -S bench/peers/siconos -B build/siconos -G Ninja >build/configure-siconos.log
 	@cmake --build build/siconos
-	@python3 -B tools/compare_siconos.py build/release/bin/orthant build/siconos/peer_siconos build/bench
+	@python3 -B tools/compare_siconos.py build/release/bin/orthant build/siconos/peer_siconos build/bench $(PROBLEMS)
 
 demo: build-release  ## a throw found by gradients, a thousand dominoes, one page: build/demo
 	@tools/setup demo

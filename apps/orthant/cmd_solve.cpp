@@ -27,6 +27,7 @@ struct SolveOptions {
   double tolerance = SolveSettings{}.tolerance;
   int max_iterations = 0;
   double time_limit = 0;
+  int repeat = 1;
   std::string json;
   std::string trace;
   bool solution = false;
@@ -52,6 +53,10 @@ FileSettings settings_of(const SolveOptions& options) {
     throw Error("--max-iterations", fmt::format("must be >= 0 (0: the method's own), found {}",
                                                 options.max_iterations));
   }
+  if (options.repeat < 1) {
+    throw Error("--repeat", fmt::format("must be >= 1, found {}", options.repeat));
+  }
+  settings.repeat = options.repeat;
   settings.solve.tolerance = options.tolerance;
   settings.solve.time_limit = options.time_limit;
   settings.solve.max_iterations = options.max_iterations;
@@ -199,6 +204,8 @@ void add_solve(CLI::App& root, Run& run) {
                       "of each method; 0: the method's own limit");
   command->add_option("--time-limit", options->time_limit,
                       "seconds a file, 0: none; makes the result depend on the machine");
+  command->add_option("--repeat", options->repeat,
+                      "solve each file so many times, the fastest is timed");
   command->add_option("--json", options->json, "report as a JSON array; - for standard output")
       ->type_name("FILE");
   command->add_flag("--solution", options->solution,

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
+#include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +53,13 @@ void add_solution(const SolvedFile& solved, nlohmann::json& out) {
   }
 }
 
+/// Of all threads: what else the machine does is not in it.
+double processor_clock() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 void solve_into(SolvedFile& solved, const FileSettings& settings) {
   solved.file = read_problem(solved.path, settings.kind);
   solved.problem = to_problem(solved.file, settings.exact_friction);
@@ -62,12 +72,19 @@ void solve_into(SolvedFile& solved, const FileSettings& settings) {
   }
   SolveSettings solve_settings = settings.solve;
   solve_settings.siconos_too = true;  // the table shows it beside our own residual
-  if (settings.keep_trace) solve_settings.trace = &solved.trace;
-  solved.solution = zero_solution(solved.problem);
-  SolveWorkspace workspace;
-  const Timer timer;
-  solved.report = solve(solved.problem, solve_settings, workspace, solved.solution);
-  solved.seconds = timer.seconds();
+  solved.seconds = solved.processor_seconds = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < settings.repeat; ++k) {
+    // Each from nothing, its memory included.
+    solved.solution = zero_solution(solved.problem);
+    solved.trace.points.clear();
+    if (settings.keep_trace) solve_settings.trace = &solved.trace;
+    SolveWorkspace workspace;
+    const double start = processor_clock();
+    const Timer timer;
+    solved.report = solve(solved.problem, solve_settings, workspace, solved.solution);
+    solved.seconds = std::min(solved.seconds, timer.seconds());
+    solved.processor_seconds = std::min(solved.processor_seconds, processor_clock() - start);
+  }
   // The report of a solve is not taken on trust: the judge looks at the answer that is handed out.
   solved.report.residual = judge(solved.problem, solved.solution);
   if (solved.report.outcome == Outcome::Converged &&
@@ -109,6 +126,7 @@ nlohmann::json to_json(const SolvedFile& solved, bool with_solution) {
   out["outcome"] = key_of(report.outcome);
   out["iterations"] = report.iterations;
   out["seconds"] = solved.seconds;
+  out["processor_seconds"] = solved.processor_seconds;
   out["residual"] = report.residual.value;
   out["residual_siconos"] = report.residual.siconos;
   out["residual_scale_free"] = report.residual.siconos_scale_free;

@@ -15,6 +15,7 @@ struct FileSettings {
   std::optional<ProblemKind> kind;
   bool exact_friction = true;
   bool keep_trace = false;
+  int repeat = 1;  ///< solves of the same file; the fastest is the one timed
   SolveSettings solve;
 };
 
@@ -26,7 +27,8 @@ struct SolvedFile {
   Solution solution;
   SolveReport report;
   SolveTrace trace;
-  double seconds = 0;  ///< of the solve alone
+  double seconds = 0;            ///< of the solve alone
+  double processor_seconds = 0;  ///< the same without what else the machine does
 };
 
 /// Never throws for bad input: that is in `error`.

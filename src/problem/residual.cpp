@@ -107,12 +107,34 @@ void borrow_steps(const CanonicalProblem& p, VecX& best, VecX& tau) {
   }
 }
 
-double distance_to_law(const Law& law, const double* lambda, const double* w, const double* tau) {
-  double shifted[kMaxLawDim] = {}, z[kMaxLawDim] = {};
+/// w~ = w + shift(w) e_n
+void shifted_velocity(const Law& law, const double* w, double* shifted) {
   for (int i = 0; i < law.dim; ++i) shifted[i] = w[i];
-  shifted[0] += shift_of(law, w);
+  if (law.is_exact()) shifted[0] += shift_of(law, w);
+}
+
+/// project() for the one cone that is nearly all of practice.
+void project_on_cone(double mu, int dim, double* z) {
+  const double tangent = dim == 2 ? std::abs(z[1]) : std::sqrt(z[1] * z[1] + z[2] * z[2]);
+  double x = std::max(z[0], 0.0), scale = 1;
+  if (tangent > mu * x) {
+    x = std::max((z[0] + mu * tangent) / (1 + mu * mu), 0.0);
+    scale = mu * x / tangent;
+  }
+  z[0] = x;
+  for (int i = 1; i < dim; ++i) z[i] *= scale;
+}
+
+/// |λ − Π(λ − τ w~)|
+double distance_to_law(const Law& law, const double* lambda, const double* shifted,
+                       const double* tau) {
+  double z[kMaxLawDim] = {};
   for (int i = 0; i < law.dim; ++i) z[i] = lambda[i] - tau[i] * shifted[i];
-  project(law, z, z);
+  if (law.is_frictional() && !law.has_rolling()) {
+    project_on_cone(law.mu, law.dim, z);
+  } else {
+    project(law, z, z);
+  }
   double s = 0;
   for (int i = 0; i < law.dim; ++i) s += (lambda[i] - z[i]) * (lambda[i] - z[i]);
   return std::sqrt(s);
@@ -124,27 +146,60 @@ double norm(const double* x, Index n) {
   return std::sqrt(s);
 }
 
-/// |D_c|(|v| + |v_free|) + |F_c||λ| + |b_c| for rows [first, first + dim) of block c: the size of
-/// the terms w_c is made of, entry by entry, so that no other body enters.
-double size_of_terms(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                     Index c, Index at, Index first, Index dim) {
-  double terms[kMaxLawDim];
-  for (Index r = 0; r < dim; ++r) terms[r] = std::abs(p.b[at + first + r]);
-  const auto add = [&](const BlockRows& A, auto&& size_at) {
-    if (A.empty()) return;
-    const double* a = A.values(c);
-    for (const auto& entry : A.entries(c)) {
-      for (Index r = 0; r < dim; ++r) {
-        for (Index j = 0; j < entry.width; ++j) {
-          terms[r] += std::abs(a[(first + r) * entry.width + j]) * size_at(entry.column + j);
-        }
-      }
-      a += static_cast<std::ptrdiff_t>(A.dim(c)) * entry.width;
+/// One entry of add_terms(); Width 0: as many columns as `width`.
+template <int Dim, int Width>
+void add_entry(const double* a, Index width, const double* x, const double* size, double* w,
+               double* terms) {
+  const Index n = Width > 0 ? Width : width;
+  for (int r = 0; r < Dim; ++r, a += n) {
+    double sum = 0, sizes = 0;
+    for (Index j = 0; j < n; ++j) {
+      sum += a[j] * x[j];
+      sizes += std::abs(a[j]) * size[j];
     }
-  };
-  add(p.D, [&](Index j) { return std::abs(x.v[j]) + std::abs(scale.v_free[j]); });
-  add(p.F, [&](Index j) { return std::abs(x.lambda[j]); });
-  return norm(terms, dim);
+    w[r] += sum;
+    terms[r] += sizes;
+  }
+}
+
+/// Adds row block c of A times x to w, and |A| times `size` to `terms`: the size of the terms w_c
+/// is made of, entry by entry, so that no other body enters.
+template <int Dim>
+void add_terms(const BlockRows& A, Index c, const double* x, const double* size, double* w,
+               double* terms) {
+  const double* a = A.values(c);
+  for (const auto& entry : A.entries(c)) {
+    const double *xe = x + entry.column, *se = size + entry.column;
+    switch (entry.width) {  // the usual ones: the compiler unrolls
+      case 3:
+        add_entry<Dim, 3>(a, 3, xe, se, w, terms);
+        break;
+      case 6:
+        add_entry<Dim, 6>(a, 6, xe, se, w, terms);
+        break;
+      default:
+        add_entry<Dim, 0>(a, entry.width, xe, se, w, terms);
+    }
+    a += static_cast<std::ptrdiff_t>(Dim) * entry.width;
+  }
+}
+
+void add_terms(const BlockRows& A, Index c, const double* x, const double* size, double* w,
+               double* terms) {
+  switch (A.dim(c)) {
+    case 1:
+      return add_terms<1>(A, c, x, size, w, terms);
+    case 2:
+      return add_terms<2>(A, c, x, size, w, terms);
+    case 3:
+      return add_terms<3>(A, c, x, size, w, terms);
+    case 4:
+      return add_terms<4>(A, c, x, size, w, terms);
+    case 5:
+      return add_terms<5>(A, c, x, size, w, terms);
+    default:
+      return add_terms<6>(A, c, x, size, w, terms);
+  }
 }
 
 /// 0/0 = 0; anything that is not finite is infinitely wrong.
@@ -155,24 +210,38 @@ double ratio(double error, double size) {
 }
 
 /// Work that λ_c does although it must not, in the energy the block has to do with: |e||w~| with e
-/// the distance to the law when λ and w~ are brought to one size.
-double forbidden_work(const Law& law, const double* lambda, const double* w) {
-  double shifted[kMaxLawDim] = {}, tau[kMaxLawDim];
-  for (int i = 0; i < law.dim; ++i) shifted[i] = w[i];
-  shifted[0] += shift_of(law, w);
+/// the distance to the law when λ and w~ are brought to one size. `most` is the largest so far:
+/// where this cannot exceed it, 0. (|e| does not shrink as the step grows, |e|/step does not grow.)
+double forbidden_work(const Law& law, const double* lambda, const double* shifted, double impulse,
+                      double error, double tau, double most) {
+  if (impulse == 0) return 0;
   const double speed = norm(shifted, law.dim);
   if (speed == 0) return 0;
-  const double step = norm(lambda, law.dim) / speed;
-  for (int i = 0; i < law.dim; ++i) tau[i] = step;
-  return distance_to_law(law, lambda, w, tau) * speed;
+  const double step = impulse / speed;
+  const double at_most = 1.01 * error + 1e-15 * impulse;
+  if (at_most * std::max(1.0, step / tau) * speed <= most) return 0;
+  double steps[kMaxLawDim];
+  for (int i = 0; i < law.dim; ++i) steps[i] = step;
+  return distance_to_law(law, lambda, shifted, steps) * speed;
 }
 
+/// w = D v + F λ + b and, block by block, how far (λ, w) is from its law.
 void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                  const VecX& w, Residual& out) {
+                  JudgeWorkspace& work, Residual& out) {
+  work.w = p.b;
+  // Scratch of the balance, which comes after.
+  VecX &speeds = work.error, &impulses = work.size;
+  if (!p.D.empty()) speeds = x.v.cwiseAbs() + scale.v_free.cwiseAbs();
+  if (!p.F.empty()) impulses = x.lambda.cwiseAbs();
   Index at = 0, hardest = -1;
   double most = 0, energy = 0;
   for (Index c = 0; c < p.block_count(); ++c) {
     const Law& law = p.laws[c];
+    double* w = work.w.data() + at;
+    double terms[kMaxLawDim];
+    for (int r = 0; r < law.dim; ++r) terms[r] = std::abs(w[r]);
+    if (!p.D.empty()) add_terms(p.D, c, x.v.data(), speeds.data(), w, terms);
+    if (!p.F.empty()) add_terms(p.F, c, x.lambda.data(), impulses.data(), w, terms);
     // Entries of a separable law are blocks of their own.
     Law entry_law = law;
     const Index dim = law.is_separable() ? 1 : law.dim;
@@ -180,22 +249,23 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
     for (Index first = 0; first < law.dim; first += dim) {
       const Index row = at + first;
       const double* lambda = x.lambda.data() + row;
-      const double impulse = norm(lambda, dim);
-      const double speed = size_of_terms(p, scale, x, c, at, first, dim);
-      const double error =
-          distance_to_law(entry_law, lambda, w.data() + row, scale.tau.data() + row);
-      const double rho = ratio(error, impulse + scale.tau[row] * speed);
+      const double tau = scale.tau[row], impulse = norm(lambda, dim);
+      const double speed = norm(terms + first, dim);
+      double shifted[kMaxLawDim];
+      shifted_velocity(entry_law, w + first, shifted);
+      const double error = distance_to_law(entry_law, lambda, shifted, scale.tau.data() + row);
+      const double rho = ratio(error, impulse + tau * speed);
       if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
-      const double work = forbidden_work(entry_law, lambda, w.data() + row);
-      energy += (impulse + scale.tau[row] * speed) * speed;
-      if (work > most) most = work, hardest = c;
+      const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, most);
+      energy += (impulse + tau * speed) * speed;
+      if (done > most) most = done, hardest = c;
     }
     at += law.dim;
   }
   // A light body under a heavy one: τ_c w_c is nothing beside the load λ_c, however wrong w_c is.
   // The work λ_c w_c is not, and it has one unit for all blocks.
-  const double work = ratio(most, energy);
-  if (!(work <= out.complementarity)) out.complementarity = work, out.worst_block = hardest;
+  const double done = ratio(most, energy);
+  if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = hardest;
 }
 
 void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, VecX& size,
@@ -306,8 +376,11 @@ void natural_errors(const CanonicalProblem& p, const ProblemScale& scale, const 
     if (law.is_separable()) part.dim = 1;
     for (int first = 0; first < law.dim; first += part.dim, at += part.dim) {
       const double *r = lambda.data() + at, *ui = u.data() + at;
-      const double a = distance_to_law(part, r, ui, unit);
-      const double b = distance_to_law(part, r, ui, scale.tau.data() + at);
+      double shifted[kMaxLawDim];
+      shifted_velocity(part, ui, shifted);
+      const double b = distance_to_law(part, r, shifted, scale.tau.data() + at);
+      if (b == 0 && norm(r, part.dim) == 0) continue;  // apart, whatever the step
+      const double a = distance_to_law(part, r, shifted, unit);
       plain += a * a;
       scaled += b * b;
     }
@@ -318,8 +391,10 @@ void natural_errors(const CanonicalProblem& p, const ProblemScale& scale, const 
 void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                    const VelocitySolver& inverse, JudgeWorkspace& work, Residual& out) {
   VecX &u = work.u, &q = work.q;
-  u = q = p.b;
-  if (p.velocity_count() > 0 && !p.D.empty()) {
+  q = p.b;
+  const bool has_velocities = p.velocity_count() > 0 && !p.D.empty();
+  u = has_velocities ? p.b : work.w;
+  if (has_velocities) {
     VecX& impulse = work.error;
     impulse = p.k;
     p.C.multiply_transpose_add(1, x.gamma, impulse);
@@ -327,8 +402,8 @@ void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const S
     inverse.solve(impulse, work.v);
     p.D.multiply_add(1, work.v, u);
     p.D.multiply_add(1, scale.v_free, q);
+    if (!p.F.empty()) p.F.multiply_add(1, x.lambda, u);
   }
-  if (!p.F.empty()) p.F.multiply_add(1, x.lambda, u);
   double plain = 0, scaled = 0;
   natural_errors(p, scale, x.lambda, u, plain, scaled);
   const double size = std::max({q.norm(), x.lambda.norm(), u.norm()});
@@ -368,16 +443,12 @@ ProblemScale scale_of(const CanonicalProblem& p) {
 
 Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      JudgeWorkspace& work) {
-  VecX& w = work.w;
   Residual out;
   if (!sizes_agree(p, x) || !x.v.allFinite() || !x.gamma.allFinite() || !x.lambda.allFinite()) {
     out.value = out.complementarity = std::numeric_limits<double>::infinity();
     return out;
   }
-  w = p.b;
-  if (!p.D.empty()) p.D.multiply_add(1, x.v, w);
-  if (!p.F.empty()) p.F.multiply_add(1, x.lambda, w);
-  judge_blocks(p, scale, x, w, out);
+  judge_blocks(p, scale, x, work, out);
   judge_balance(p, x, work.error, work.size, out);
   judge_bilateral(p, scale, x, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});

@@ -183,10 +183,9 @@ CanonicalProblem make_global_friction(const SparseMatrix& M, const SparseMatrix&
 namespace {
 
 /// N for block-diagonal H: only row blocks that share a velocity block are coupled.
-void reduce_block_diagonal(const CanonicalProblem& p, ReduceWorkspace& work,
-                           CanonicalProblem& out) {
+void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse,
+                           ReduceWorkspace& work, CanonicalProblem& out) {
   using RowOfBody = ReduceWorkspace::RowOfBody;
-  const VelocitySolver& inverse = work.inverse;
   const std::vector<Index>& offset = work.offset;
   const Index nc = p.C.row_block_count();
   const Index rows = nc + p.block_count();
@@ -318,6 +317,12 @@ void reduce_general(const CanonicalProblem& p, const VelocitySolver& inverse,
 }  // namespace
 
 void reduce(const CanonicalProblem& p, ReduceWorkspace& work, CanonicalProblem& out) {
+  if (!work.inverse.factorize(p.H)) throw Error("reduce", "H is singular");
+  reduce(p, work.inverse, work, out);
+}
+
+void reduce(const CanonicalProblem& p, const VelocitySolver& inverse, ReduceWorkspace& work,
+            CanonicalProblem& out) {
   out.H.clear();
   out.C.clear();
   out.D.clear();
@@ -329,14 +334,13 @@ void reduce(const CanonicalProblem& p, ReduceWorkspace& work, CanonicalProblem& 
   out.laws.insert(out.laws.end(), p.laws.begin(), p.laws.end());
   work.offset.assign(1, 0);
   for (const Law& law : out.laws) work.offset.push_back(work.offset.back() + law.dim);
-  if (!work.inverse.factorize(p.H)) throw Error("reduce", "H is singular");
-  if (work.inverse.is_block_diagonal()) {
-    reduce_block_diagonal(p, work, out);
+  if (inverse.is_block_diagonal()) {
+    reduce_block_diagonal(p, inverse, work, out);
   } else {
-    reduce_general(p, work.inverse, work.offset, out);
+    reduce_general(p, inverse, work.offset, out);
   }
   work.v_free.resize(p.velocity_count());
-  work.inverse.solve(p.k, work.v_free);
+  inverse.solve(p.k, work.v_free);
   work.head = p.e;
   work.tail = p.b;
   p.C.multiply_add(1, work.v_free, work.head);
@@ -352,15 +356,15 @@ CanonicalProblem reduce(const CanonicalProblem& p) {
   return out;
 }
 
-void expand(const CanonicalProblem& p, ReduceWorkspace& work, const Solution& reduced,
-            Solution& solution) {
+void expand(const CanonicalProblem& p, const VelocitySolver& inverse, ReduceWorkspace& work,
+            const Solution& reduced, Solution& solution) {
   solution.gamma = reduced.lambda.head(p.C.rows());
   solution.lambda = reduced.lambda.tail(p.row_count());
   VecX& impulse = work.v_free;
   impulse = p.k;
   p.C.multiply_transpose_add(1, solution.gamma, impulse);
   if (!p.D.empty()) p.D.multiply_transpose_add(1, solution.lambda, impulse);
-  work.inverse.solve(impulse, solution.v);
+  inverse.solve(impulse, solution.v);
   solution.w = p.b;
   if (!p.D.empty()) p.D.multiply_add(1, solution.v, solution.w);
   if (!p.F.empty()) p.F.multiply_add(1, solution.lambda, solution.w);
@@ -369,7 +373,7 @@ void expand(const CanonicalProblem& p, ReduceWorkspace& work, const Solution& re
 void expand(const CanonicalProblem& p, const Solution& reduced, Solution& solution) {
   ReduceWorkspace work;
   if (!work.inverse.factorize(p.H)) throw Error("expand", "H is singular");
-  expand(p, work, reduced, solution);
+  expand(p, work.inverse, work, reduced, solution);
 }
 
 }  // namespace orthant

@@ -8,6 +8,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/math/law_kernel.hpp"
+#include "solver/lone_block.hpp"
 #include "solver/methods.hpp"
 #include "solver/workspace.hpp"
 
@@ -152,8 +153,10 @@ struct IslandRun {
   SolveWorkspace::Impl& work;
   Solution& x;
   SolveReport& report;
+  const VelocitySolver* inverse;  // of H where that is known; null: reduce() factorises
   bool siconos_too;
   bool warm = false;     // x is an answer of a problem like this one
+  bool given = false;    // the same, or at least its velocities
   bool by_body = false;  // few bodies for its rows: the work is done in velocities
   double residual = std::numeric_limits<double>::infinity();  // of x
   Method method = Method::Automatic;
@@ -170,7 +173,11 @@ double judge_island(IslandRun& run) {
 MethodResult run_reduced(const MethodEntry& entry, Effort effort, IslandRun& run) {
   SolveWorkspace::Impl& work = run.work;
   if (!work.local_ready) {
-    reduce(run.p, work.reduce, work.local);
+    if (run.inverse != nullptr) {
+      reduce(run.p, *run.inverse, work.reduce, work.local);
+    } else {
+      reduce(run.p, work.reduce, work.local);
+    }
     scale_of(work.local, work.local_scale_work, work.local_scale);
     work.local_ready = true;
   }
@@ -191,7 +198,8 @@ MethodResult run_reduced(const MethodEntry& entry, Effort effort, IslandRun& run
     total.iterations += r.iterations;
     total.work += r.work;
     if (!local.lambda.allFinite()) break;
-    expand(run.p, work.reduce, local, run.x);
+    expand(run.p, run.inverse != nullptr ? *run.inverse : work.reduce.inverse, work.reduce, local,
+           run.x);
     if (r.residual > limits.tolerance || judge_island(run) <= limits.tolerance) break;
     limits.tolerance *= 1e-2;
   }
@@ -246,6 +254,71 @@ void tighten(const MethodEntry& entry, Effort effort, IslandRun& run) {
   }
 }
 
+/// Σ e² m over the bilateral rows, m the mass a row feels: the motion that joints ask for.
+double driven_energy(const CanonicalProblem& p) {
+  double sum = 0;
+  for (Index i = 0; i < p.C.row_block_count(); ++i) {
+    for (Index r = 0; r < p.C.dim(i); ++r) {
+      const double* a = p.C.values(i);
+      double mobility = 0;
+      for (const BlockRows::Entry& entry : p.C.entries(i)) {
+        for (Index j = 0; j < entry.width; ++j) {
+          const double c = a[r * entry.width + j];
+          const Index column = entry.column + j;
+          const double h = p.H.kind() == VelocityMatrix::Kind::BlockDiagonal
+                               ? p.H.block(entry.block)[j * (entry.width + 1)]
+                           : p.H.kind() == VelocityMatrix::Kind::Sparse
+                               ? p.H.sparse_matrix().coeff(column, column)
+                               : 1.0;
+          if (h > 0) mobility += c * c / h;
+        }
+        a += static_cast<std::ptrdiff_t>(p.C.dim(i)) * entry.width;
+      }
+      const double e = p.e[p.C.row_begin(i) + r];
+      if (mobility > 0) sum += e * e / mobility;
+    }
+  }
+  return sum;
+}
+
+/// Rows that contradict each other drive impulses and velocities without bound, and the error is
+/// small beside these. An answer with a thousand million times the speed that free motion, gaps and
+/// motors can give is none; impulses without velocities may exceed by 1e15 (ill-conditioned N).
+bool within_reason(const IslandRun& run) {
+  const CanonicalProblem& p = run.p;
+  double given = driven_energy(p), found = 0;
+  for (Index i = 0; i < p.row_count(); ++i) given += run.scale.tau[i] * p.b[i] * p.b[i];
+  double factor = 1e30;
+  if (p.velocity_count() > 0) {
+    VecX& product = run.work.product;
+    p.H.multiply(run.scale.v_free, product);
+    given += std::abs(product.dot(run.scale.v_free));
+    p.H.multiply(run.x.v, product);
+    found = std::abs(product.dot(run.x.v));
+    factor = 1e18;
+  } else {
+    for (Index i = 0; i < p.row_count(); ++i) {
+      found += run.x.lambda[i] * run.x.lambda[i] / run.scale.tau[i];
+    }
+  }
+  return found <= factor * given;
+}
+
+/// Do the bilateral rows alone have no answer?
+bool joints_contradict(IslandRun& run) {
+  if (run.p.C.empty() || run.p.H.kind() == VelocityMatrix::Kind::Operator) return false;
+  CanonicalProblem alone;
+  alone.H = run.p.H;
+  alone.k = run.p.k;
+  alone.C = run.p.C;
+  alone.e = run.p.e;
+  const ProblemScale scale{VecX(), run.scale.v_free};
+  Solution x = zero_solution(alone);
+  const MethodResult result =
+      solve_bilateral(alone, scale, {.tolerance = 1e-9}, run.work.bilateral, x);
+  return std::isfinite(result.residual) && result.residual > 1e-6;
+}
+
 /// Runs one method from the best answer so far; keeps whichever answer is better.
 void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
   keep(run.x, run.work.best);
@@ -263,7 +336,7 @@ void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
   const bool verdict = run.outcome == Outcome::Infeasible ||
                        (run.outcome == Outcome::RayTermination && outcome != Outcome::Infeasible);
   if (outcome == Outcome::Converged || !verdict) run.outcome = outcome;
-  if (residual < run.residual) {
+  if (residual < run.residual && (outcome == Outcome::Converged || within_reason(run))) {
     run.residual = residual;
     run.method = entry.method;
   } else {
@@ -326,7 +399,10 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     if (run.outcome == Outcome::Converged) return finish(run);
   }
   if (wanted != Method::Automatic) {
-    return attempt(*find_method(wanted), Effort::Full, run);
+    run.work.warm = run.given;
+    attempt(*find_method(wanted), Effort::Full, run);
+    run.work.warm = false;
+    return;
   }
   for (const ChainLink& link : automatic_chain(traits)) {
     const MethodEntry* entry = find_method(link.method);
@@ -340,6 +416,9 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
       return;
     }
   }
+  if (run.outcome != Outcome::Converged && joints_contradict(run)) {
+    run.outcome = Outcome::Infeasible;
+  }
 }
 
 bool usable_start(const CanonicalProblem& p, const Solution& x) {
@@ -349,6 +428,89 @@ bool usable_start(const CanonicalProblem& p, const Solution& x) {
 }
 
 bool has_impulses(const Solution& x) { return !x.lambda.isZero(0.0) || !x.gamma.isZero(0.0); }
+
+/// How to go about the islands.
+struct IslandPlan {
+  bool warm;         // x is the answer of a problem like this one
+  bool given;        // the same, or at least its velocities
+  bool closed_form;  // blocks that are alone are solved in place
+};
+
+/// The sum over the islands.
+struct IslandTotals {
+  Outcome outcome = Outcome::Converged;  // of the hardest: one that failed, else the most work
+  Index closed_forms = 0;                // islands solved without a method
+  double spent = 0, hardest = -1;
+};
+
+void add_up(const IslandRun& run, IslandTotals& totals) {
+  totals.spent += run.spent;
+  const bool failed = run.outcome != Outcome::Converged;
+  const double hardness = failed ? std::numeric_limits<double>::infinity() : run.spent;
+  if (hardness > totals.hardest) {
+    totals.hardest = hardness;
+    run.report.method = run.method;
+    totals.outcome = run.outcome;
+  }
+}
+
+/// Solves every island, from x into x.
+IslandTotals solve_islands(const CanonicalProblem& p, const SolveSettings& settings,
+                           MethodLimits limits, const IslandPlan& plan, SolveWorkspace::Impl& work,
+                           Solution& x, SolveReport& report) {
+  IslandTotals totals;
+  const IslandSplit& split = work.split;
+  for (Index i = 0; i < split.count; ++i) {
+    if (plan.closed_form && split.blocks_of(i).size() == 1 && split.joints_of(i).empty()) {
+      const Index c = split.blocks_of(i)[0];
+      if (solve_lone_block(p, work.scale, work.scale_work.inverse, c, split.offsets[c], x)) {
+        ++totals.closed_forms;
+        continue;
+      }
+    }
+    if (split.count == 1 && split.lone_bodies.empty()) {
+      IslandRun run{p,
+                    work.scale,
+                    0,
+                    limits,
+                    work,
+                    x,
+                    report,
+                    &work.scale_work.inverse,
+                    settings.siconos_too,
+                    plan.warm,
+                    plan.given};
+      solve_island(run, settings.method, limits.work_limit);
+      add_up(run, totals);
+      break;
+    }
+    extract_island(p, work.split, i, work.island);
+    gather_scale(p, split, i, work.scale, work.island_scale);
+    gather_solution(p, split, i, x, work.island_x);
+    IslandRun run{work.island,
+                  work.island_scale,
+                  i,
+                  limits,
+                  work,
+                  work.island_x,
+                  report,
+                  nullptr,
+                  settings.siconos_too,
+                  plan.warm && has_impulses(work.island_x),
+                  plan.given};
+    solve_island(run, settings.method, limits.work_limit);
+    scatter_solution(p, split, i, work.island_x, x);
+    add_up(run, totals);
+    if (settings.work_limit > 0) {
+      limits.work_limit = std::max(settings.work_limit - totals.spent, 1.0);
+    }
+  }
+  for (const Index body : split.lone_bodies) {
+    const Index at = p.H.block_begin(body), n = p.H.block_size(body);
+    x.v.segment(at, n) = work.scale.v_free.segment(at, n);
+  }
+  return totals;
+}
 
 }  // namespace
 
@@ -367,6 +529,7 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
   const Timer clock;
   scale_of(p, work.scale_work, work.scale);
   const bool warm = settings.use_warm_start && usable_start(p, x) && has_impulses(x);
+  const bool given = warm || (settings.use_warm_start && usable_start(p, x) && !x.v.isZero(0.0));
   if (!settings.use_warm_start || !usable_start(p, x)) {
     x.gamma.setZero(p.bilateral_count());
     x.lambda.setZero(p.row_count());
@@ -376,60 +539,25 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
   find_islands(p, work.split);
   report.island_count = work.split.count;
 
-  MethodLimits limits{.tolerance = settings.tolerance,
-                      .max_iterations = settings.max_iterations,
-                      .work_limit = settings.work_limit,
-                      .trace = settings.trace,
-                      .clock = &clock,
-                      .time_limit = settings.time_limit};
-  double spent = 0, hardest = -1;
-  Outcome outcome = Outcome::Converged;
-  const auto add_up = [&](const IslandRun& run) {
-    spent += run.spent;
-    if (settings.work_limit > 0) limits.work_limit = std::max(settings.work_limit - spent, 1.0);
-    // The hardest island: one that failed, else the one that took the most work.
-    const bool failed = run.outcome != Outcome::Converged;
-    const double hardness = failed ? std::numeric_limits<double>::infinity() : run.spent;
-    if (hardness > hardest) {
-      hardest = hardness;
-      report.method = run.method;
-      outcome = run.outcome;
-    }
-  };
-  if (work.split.count == 1 && work.split.lone_bodies.empty()) {
-    IslandRun run{p, work.scale, 0, limits, work, x, report, settings.siconos_too, warm};
-    solve_island(run, settings.method, limits.work_limit);
-    add_up(run);
-  } else {
-    for (Index i = 0; i < work.split.count; ++i) {
-      extract_island(p, work.split, i, work.island);
-      gather_scale(p, work.split, i, work.scale, work.island_scale);
-      gather_solution(p, work.split, i, x, work.island_x);
-      IslandRun run{work.island,
-                    work.island_scale,
-                    i,
-                    limits,
-                    work,
-                    work.island_x,
-                    report,
-                    settings.siconos_too,
-                    warm && has_impulses(work.island_x)};
-      solve_island(run, settings.method, limits.work_limit);
-      scatter_solution(p, work.split, i, work.island_x, x);
-      add_up(run);
-    }
-    for (const Index body : work.split.lone_bodies) {
-      const Index at = p.H.block_begin(body), n = p.H.block_size(body);
-      x.v.segment(at, n) = work.scale.v_free.segment(at, n);
-    }
+  const MethodLimits limits{.tolerance = settings.tolerance,
+                            .max_iterations = settings.max_iterations,
+                            .work_limit = settings.work_limit,
+                            .trace = settings.trace,
+                            .clock = &clock,
+                            .time_limit = settings.time_limit};
+  // Islands of one block have their exact answer at once; if the judge does not agree, once more
+  // with the methods.
+  for (bool closed_form = settings.method == Method::Automatic;; closed_form = false) {
+    const IslandTotals totals =
+        solve_islands(p, settings, limits, {warm, given, closed_form}, work, x, report);
+    report.residual = judge(p, work.scale, x, work.scale_work.inverse, work.judge);
+    const bool good = report.residual.value <= settings.tolerance;
+    report.outcome = good                                   ? Outcome::Converged
+                     : totals.outcome == Outcome::Converged ? Outcome::Stalled
+                                                            : totals.outcome;
+    if (report.outcome != Outcome::Stalled || totals.closed_forms == 0) break;
   }
-  report.residual = judge(p, work.scale, x, work.scale_work.inverse, work.judge);
   x.w = work.judge.w;
-  if (report.residual.value <= settings.tolerance) {
-    report.outcome = Outcome::Converged;
-  } else {
-    report.outcome = outcome == Outcome::Converged ? Outcome::Stalled : outcome;
-  }
 }
 
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,

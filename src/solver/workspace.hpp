@@ -30,6 +30,8 @@ struct SolveWorkspace::Impl {
   Solution island_x;
   JudgeWorkspace island_judge;
   Solution best;
+  VecX product;
+  bool warm = false;  // the start of a method asked for by name is meant as one
 
   // Its reduced form, made when the first method asks for it.
   bool local_ready = false;

@@ -60,11 +60,14 @@ struct ReduceWorkspace {
 };
 /// The same into memory that is already there; a block-diagonal H then needs no new memory.
 void reduce(const CanonicalProblem& problem, ReduceWorkspace& work, CanonicalProblem& out);
+/// The same with H factorised already.
+void reduce(const CanonicalProblem& problem, const VelocitySolver& inverse, ReduceWorkspace& work,
+            CanonicalProblem& out);
 
 /// The answer of `problem` from that of reduce(problem): splits γ and λ, v = H⁻¹(k + Cᵀγ + Dᵀλ).
 void expand(const CanonicalProblem& problem, const Solution& reduced, Solution& solution);
-/// The same with H factorised, as by reduce() with a workspace; overwrites its scratch vectors.
-void expand(const CanonicalProblem& problem, ReduceWorkspace& work, const Solution& reduced,
-            Solution& solution);
+/// The same with H factorised already; overwrites the scratch vectors of the workspace.
+void expand(const CanonicalProblem& problem, const VelocitySolver& inverse, ReduceWorkspace& work,
+            const Solution& reduced, Solution& solution);
 
 }  // namespace orthant
