@@ -8,8 +8,9 @@ cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/wheel}")
 mkdir -p "$out/plain"
 printf '== building the extension (build/pip-*)\n'
-launcher=$(command -v ccache || true)
+rm -f "$out"/plain/orthant-*.whl
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 .venv/bin/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation \
-  -C "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER=$launcher" -w "$out/plain" .
+  -w "$out/plain" .
 printf '== adding the libraries\n'
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/python -B tools/bundle_wheel.py "$out"/plain/orthant-*.whl "$out"
