@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "orthant/shape/contacts.hpp"
+#include "shape/hull.hpp"
 #include "shape/smooth.hpp"
 
 namespace orthant::internal {
@@ -167,7 +168,9 @@ class Valleys {
 
   Nearest nearest_on_polytope(const Vec3& p) const {
     static constexpr double kNoRadius = 0;
-    const ShapeView<double> point{ShapeKind::Sphere, 3, &kNoRadius, q_.a.topology};
+    static const std::shared_ptr<const HullTopology> kOneVertex =
+        fixed_topology(ShapeKind::Sphere, 3);
+    const ShapeView<double> point{ShapeKind::Sphere, 3, &kNoRadius, kOneVertex.get()};
     double parameters[2] = {0, q_.a.kind == ShapeKind::Capsule ? q_.a.p[1] : 0};
     ShapeView<double> core = q_.a;  // without its radius: the caller takes that off
     if (q_.a.kind == ShapeKind::Sphere || q_.a.kind == ShapeKind::Capsule) core.p = parameters;
