@@ -33,6 +33,24 @@ MethodResult polish_bodies(const CanonicalProblem& p, const ProblemScale& scale,
                            const PolishSettings& settings, const MethodLimits& limits,
                            BodySpace& bodies, BodyPolishWorkspace& work, Solution& x);
 
+struct BodyDescentSettings {
+  int max_iterations = 60;  ///< Newton steps (factorisations)
+  int first_sweeps = 20;    ///< before the first of them
+  /// Residual below which steps without progress end the run: what is left is a drift of forces,
+  /// better followed by proximal Newton.
+  double give_up_below = 1e-4;
+};
+struct BodyDescentWorkspace {
+  VecX x, v, y, R, dx, dv, trial_x, trial_v, next_x, next_v;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+/// Sweeps and Newton steps in turn: for piles, where a few contacts of a thousand are in the wrong
+/// set after a hundred sweeps.
+MethodResult descend_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                            const BodyDescentSettings& settings, const MethodLimits& limits,
+                            BodySpace& bodies, BodyDescentWorkspace& work, Solution& x);
+
 /// Proximal nonsmooth Newton.
 MethodResult newton_bodies(const CanonicalProblem& p, const ProblemScale& scale,
                            const NonsmoothNewtonSettings& settings, const MethodLimits& limits,

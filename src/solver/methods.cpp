@@ -39,8 +39,9 @@ ProblemTraits traits_of(const CanonicalProblem& p) {
 
 namespace {
 
-constexpr double kNear = 1e-4;         // residual of an answer that is nearly one
-constexpr Index kManyBlocks = 300;     // from here on a pile is large
+constexpr double kNear = 1e-4;           // residual of an answer that is nearly one
+constexpr Index kFewBlocks = 40;         // up to here an island is no pile
+constexpr double kDriftProximal = 1e-7;  // proximal weight that lets forces drift
 constexpr double kPivotingWork = 3e8;  // multiply-adds of factorisations that pivot: about a second
 
 const char* always(const ProblemTraits&) { return nullptr; }
@@ -107,12 +108,28 @@ MethodResult run_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale&
                                 x);
 }
 
+/// Two runs of one attempt: the second goes on from the answer of the first.
+MethodResult joined(const MethodResult& first, const MethodResult& second) {
+  MethodResult both = second;
+  both.iterations += first.iterations;
+  both.work += first.work;
+  return both;
+}
+
 MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
   NonsmoothNewtonSettings settings = newton_settings(effort);
-  // Large islands that take longer are jammed: there the interior point needs fewer.
-  if (effort == Effort::Quick && p.block_count() > kManyBlocks) settings.max_iterations = 40;
-  return internal::newton_bodies(p, scale, settings, limits, work.bodies, work.nonsmooth_newton, x);
+  if (effort != Effort::Quick || p.block_count() <= kFewBlocks) {
+    return internal::newton_bodies(p, scale, settings, limits, work.bodies, work.nonsmooth_newton,
+                                   x);
+  }
+  const MethodResult first =
+      internal::descend_bodies(p, scale, {}, limits, work.bodies, work.body_descent, x);
+  if (first.outcome == Outcome::Converged || first.residual > kNear) return first;
+  // What is left is a contact that hardly slides and has to turn: forces drift far at a tiny |R|.
+  settings.alpha_start = kDriftProximal;
+  return joined(first, internal::newton_bodies(p, scale, settings, limits, work.bodies,
+                                               work.nonsmooth_newton, x));
 }
 
 MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,
@@ -127,7 +144,7 @@ MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale
     settings.max_iterations = 6;
     settings.max_lost = 2;
   }
-  MethodResult result =
+  const MethodResult result =
       internal::polish_bodies(p, scale, settings, limits, work.bodies, work.body_polish, x);
   // Pivoting over the whole matrix is slower and forgives more. Near an answer a few contacts are
   // in the wrong set, which sweeps settle sooner.
@@ -137,12 +154,7 @@ MethodResult polish_by_body(const CanonicalProblem& p, const ProblemScale& scale
   MethodLimits pivoting = limits;
   pivoting.work_limit =
       limits.work_limit > 0 ? std::min(limits.work_limit, kPivotingWork) : kPivotingWork;
-  const MethodResult second = polish(p, scale, settings, pivoting, work.polish, x);
-  result.outcome = second.outcome;
-  result.residual = second.residual;
-  result.iterations += second.iterations;
-  result.work += second.work;
-  return result;
+  return joined(result, polish(p, scale, settings, pivoting, work.polish, x));
 }
 
 const char* unless_pair_rows(const ProblemTraits& traits) {

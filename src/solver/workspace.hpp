@@ -46,6 +46,7 @@ struct SolveWorkspace::Impl {
   internal::BodySpace bodies;
   internal::BodySweepWorkspace body_sweeps;
   internal::BodyPolishWorkspace body_polish;
+  internal::BodyDescentWorkspace body_descent;
 
   // The families.
   BilateralWorkspace bilateral;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/body_descent.cpp: rigid pile => answer, by sweeps and Newton steps in turn.
+//
+//   sweep a few times                       which contacts push, stick, slide: all but a few in 1e3
+//   (X + Y (W + α I)) d = −R of that set    the forces of the whole pile at once
+//   x ← x + t d, two sweeps, t by |R|       the sweeps settle what the step has turned over
+//
+// A guess with a few wrong contacts has no solution: their forces go to infinity as α → 0. α is
+// therefore kept near |R| and follows the step lengths. |R| may rise for a while: forces drift
+// along nearly null directions of W until one more contact opens or slides.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "solver/body_methods.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr int kSweeps = 20;           // between two Newton steps
+constexpr int kDampedSweeps = 200;    // where they get nowhere
+constexpr double kDamping = 0.5;      // of those: plain ones may go round in circles
+constexpr int kAfterSweeps = 2;       // before a step is measured
+constexpr int kPatience = 4;          // steps without progress, then α rises
+constexpr std::size_t kMemory = 3;    // sizes of R that a step is measured against
+constexpr double kRise = 1.5;         // how far above them it may end
+constexpr double kShorter = 0.4;      // from one trial step to the next
+constexpr double kShortest = 1e-3;    // trial step
+constexpr double kMaxProximal = 0.1;  // W has unit diagonal
+constexpr double kMinProximal = 1e-10;
+constexpr double kQuick = 0.1;  // a step that leaves less of |R| needs no sweeps
+
+class Run {
+ public:
+  Run(const CanonicalProblem& p, const ProblemScale& scale, const BodyDescentSettings& settings,
+      const MethodLimits& limits, BodySpace& bodies, BodyDescentWorkspace& w, Solution& best)
+      : p_(p),
+        scale_(scale),
+        settings_(settings),
+        limits_(limits),
+        bodies_(bodies),
+        w_(w),
+        best_(best),
+        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+
+  MethodResult run();
+
+ private:
+  bool stop() const {
+    return result_.residual <= limits_.tolerance || result_.iterations >= max_iterations_ ||
+           limits_.exhausted(result_.work);
+  }
+  void sweep(VecX& x, VecX& v, int count);
+  void damped_sweep(int count);
+  double size_of(const VecX& x, const VecX& v);
+  void judge();
+  bool newton_direction(double alpha);
+  double line_search(double allowed, double& size);
+
+  const CanonicalProblem& p_;
+  const ProblemScale& scale_;
+  const BodyDescentSettings& settings_;
+  const MethodLimits& limits_;
+  BodySpace& bodies_;
+  BodyDescentWorkspace& w_;
+  Solution& best_;
+  const int max_iterations_;
+  MethodResult result_;
+};
+
+void Run::sweep(VecX& x, VecX& v, int count) {
+  for (int i = 0; i < count; ++i) (void)bodies_.sweep(0, nullptr, x, v);
+  result_.work += count * bodies_.sweep_work();
+}
+
+/// Each block is held back by kDamping times its way: slower, and it settles where contacts of a
+/// jammed lattice pass a force around for ever.
+void Run::damped_sweep(int count) {
+  for (int i = 0; i < count; ++i) {
+    w_.trial_x = w_.x;
+    (void)bodies_.sweep(kDamping, &w_.trial_x, w_.x, w_.v);
+  }
+  result_.work += count * bodies_.sweep_work();
+}
+
+/// |R| of the projection residual; leaves y.
+double Run::size_of(const VecX& x, const VecX& v) {
+  bodies_.relative(v, x, w_.y);
+  double sum = 0;
+  for (const ScaledBlock& block : bodies_.blocks()) {
+    double R[kMaxLawDim];
+    projection_residual(block.law, x.data() + block.at, w_.y.data() + block.at, 1.0, R);
+    for (int i = 0; i < block.law.dim; ++i) sum += R[i] * R[i];
+  }
+  result_.work += bodies_.product_work();
+  return std::sqrt(sum);
+}
+
+void Run::judge() {
+  bodies_.unscale_impulses(w_.x, w_.candidate);
+  bodies_.unscale_velocities(w_.v, w_.candidate);
+  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
+  result_.work += 2 * bodies_.product_work();
+  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
+  if (!(value < result_.residual)) return;
+  result_.residual = value;
+  best_.v = w_.candidate.v;
+  best_.gamma = w_.candidate.gamma;
+  best_.lambda = w_.candidate.lambda;
+  best_.w = w_.judge.w;
+}
+
+/// The step of the set that (x, y) is in, y as size_of() left it; false when there is none.
+bool Run::newton_direction(double alpha) {
+  const auto& blocks = bodies_.blocks();
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const Law& law = blocks[c].law;
+    const Index at = blocks[c].at;
+    const double *x = w_.x.data() + at, *y = w_.y.data() + at;
+    BlockJacobian J;
+    set_residual(law, block_set(law, x, y), x, y, w_.R.data() + at, J);
+    bodies_.set_block(static_cast<Index>(c), J, alpha);
+  }
+  ++result_.iterations;
+  result_.work += bodies_.factor_work();
+  if (!bodies_.factorize()) return false;
+  bodies_.solve(nullptr, w_.R, w_.dv, w_.dx);
+  result_.work += 2 * bodies_.product_work();
+  return w_.dx.allFinite();
+}
+
+/// Tries t = 1, 0.4, … and at last 0, each with a few sweeps; takes the first whose |R| is at most
+/// `allowed`, else the one with the least. Leaves it in x, v; returns t.
+double Run::line_search(double allowed, double& size) {
+  double best = 0;
+  size = HUGE_VAL;
+  for (double t = 1;; t = t > kShortest ? kShorter * t : 0) {
+    w_.trial_x = w_.x + t * w_.dx;
+    bodies_.free_motion(w_.trial_x, w_.trial_v);
+    sweep(w_.trial_x, w_.trial_v, kAfterSweeps);
+    const double now = size_of(w_.trial_x, w_.trial_v);
+    if (now < size || now < allowed) {
+      size = now;
+      best = t;
+      w_.next_x.swap(w_.trial_x);
+      w_.next_v.swap(w_.trial_v);
+    }
+    if (now < allowed || t == 0) break;
+  }
+  w_.x.swap(w_.next_x);
+  w_.v.swap(w_.next_v);
+  return best;
+}
+
+MethodResult Run::run() {
+  bodies_.scale_impulses(best_, w_.x);
+  bodies_.free_motion(w_.x, w_.v);
+  w_.R.resize(bodies_.rows());
+  w_.next_x = w_.x;
+  w_.next_v = w_.v;
+  w_.candidate.gamma = best_.gamma;
+  judge();
+  if (!stop()) sweep(w_.x, w_.v, settings_.first_sweeps);
+  std::array<double, kMemory> memory{};
+  const double rows = std::sqrt(static_cast<double>(std::max<Index>(bodies_.rows(), 1)));
+  double weight = 1, least = HUGE_VAL;
+  for (int idle = 0; !stop();) {
+    bodies_.free_motion(w_.x, w_.v);
+    const double before = size_of(w_.x, w_.v);
+    judge();
+    if (stop() || !std::isfinite(before)) break;
+    memory[static_cast<std::size_t>(result_.iterations) % kMemory] = before;
+    const double allowed = kRise * *std::max_element(memory.begin(), memory.end());
+    const double alpha = std::clamp(weight * before / rows, kMinProximal, kMaxProximal);
+    if (!newton_direction(alpha)) {
+      weight *= 10;
+      continue;
+    }
+    double after = 0;
+    const double t = line_search(allowed, after);
+    if (after < 0.8 * least) {
+      least = after;
+      idle = 0;
+    } else {
+      ++idle;
+    }
+    if (t >= 0.5) {
+      weight = std::max(0.3 * weight, 1e-6);
+    } else if (t < 0.01) {
+      weight = std::min(3 * weight, 1e3);
+    }
+    if (idle >= kPatience) {
+      if (result_.residual < settings_.give_up_below) break;
+      weight = std::min(30 * weight, 1e3);
+      least *= 1.5;
+      idle = 0;
+      damped_sweep(kDampedSweeps);
+    }
+    if (after > kQuick * before) sweep(w_.x, w_.v, kSweeps);
+  }
+  result_.outcome = result_.residual <= limits_.tolerance   ? Outcome::Converged
+                    : limits_.exhausted(result_.work)       ? Outcome::WorkLimit
+                    : result_.iterations >= max_iterations_ ? Outcome::IterationLimit
+                    : std::isfinite(result_.residual)       ? Outcome::Stalled
+                                                            : Outcome::NotFinite;
+  return result_;
+}
+
+}  // namespace
+
+MethodResult descend_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                            const BodyDescentSettings& settings, const MethodLimits& limits,
+                            BodySpace& bodies, BodyDescentWorkspace& work, Solution& x) {
+  return Run(p, scale, settings, limits, bodies, work, x).run();
+}
+
+}  // namespace orthant::internal
