@@ -83,7 +83,8 @@ const char* unless_operator(const ProblemTraits& traits) {
 MethodResult run_interior_point(const CanonicalProblem& p, const ProblemScale& scale, Effort,
                                 const MethodLimits& limits, SolveWorkspace::Impl& work,
                                 Solution& x) {
-  return solve_interior_point(p, scale, {}, limits, work.interior_point, x);
+  return solve_interior_point(p, scale, {.warm_start = work.warm, .crossover = work.by_name},
+                              limits, work.interior_point, x);
 }
 
 template <Method M>

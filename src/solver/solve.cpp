@@ -369,6 +369,8 @@ void finish(IslandRun& run) {
 void solve_island(IslandRun& run, Method wanted, double work_limit) {
   run.work.local_ready = false;
   run.work.bodies_ready = false;
+  run.work.by_name = false;
+  run.work.warm = false;
   if (solved_by_zero(run.p, run.scale)) {
     run.x.v = run.scale.v_free;
     run.x.lambda.setZero();
@@ -399,10 +401,9 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     if (run.outcome == Outcome::Converged) return finish(run);
   }
   if (wanted != Method::Automatic) {
+    run.work.by_name = true;
     run.work.warm = run.given;
-    attempt(*find_method(wanted), Effort::Full, run);
-    run.work.warm = false;
-    return;
+    return attempt(*find_method(wanted), Effort::Full, run);
   }
   for (const ChainLink& link : automatic_chain(traits)) {
     const MethodEntry* entry = find_method(link.method);

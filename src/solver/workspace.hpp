@@ -31,7 +31,8 @@ struct SolveWorkspace::Impl {
   JudgeWorkspace island_judge;
   Solution best;
   VecX product;
-  bool warm = false;  // the start of a method asked for by name is meant as one
+  bool by_name = false;  // the method was asked for: nobody will polish its answer
+  bool warm = false;     // and its start is meant as one
 
   // Its reduced form, made when the first method asks for it.
   bool local_ready = false;

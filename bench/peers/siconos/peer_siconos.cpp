@@ -256,8 +256,18 @@ Result run_rolling(RollingFrictionContactProblem* p, const Candidate& solver, co
   return measure(view(*p), r, seconds);
 }
 
-/// Condenses a problem read anew until the best of a few times is known: reading keeps a second
-/// call from finding the factors of the first.
+/// The problem of a file in every form a solver may take it; read and condensed once, before the
+/// children are made.
+struct Forms {
+  FrictionContactProblem* local = nullptr;
+  RollingFrictionContactProblem* rolling = nullptr;
+  GlobalFrictionContactProblem* global = nullptr;
+  GlobalRollingFrictionContactProblem* global_rolling = nullptr;
+  double condense = 0;
+};
+
+/// Condenses a problem read anew, again while it is short: reading keeps a second call from finding
+/// the factors of the first.
 template <class Read, class Condense>
 auto condensed(Read&& read, Condense&& condense, double& best) {
   best = HUGE_VAL;
@@ -270,46 +280,49 @@ auto condensed(Read&& read, Condense&& condense, double& best) {
   }
 }
 
-Result run(const char* file, bool global, int dim, const Candidate& solver, const Terms& terms) {
-  if (!global) {
-    return dim == 5 ? run_rolling(rollingFrictionContact_new_from_filename(file), solver, terms)
-                    : run_friction(frictionContact_new_from_filename(file), solver, terms);
-  }
-  std::vector<double> r;
+Forms read_forms(const char* file, bool global, int dim) {
+  Forms forms;
+  if (!global && dim == 5) forms.rolling = rollingFrictionContact_new_from_filename(file);
+  if (!global && dim != 5) forms.local = frictionContact_new_from_filename(file);
+  if (!global) return forms;
   if (dim == 5) {
-    double condense = 0;
     const auto read = [&] { return globalRollingFrictionContact_new_from_filename(file); };
-    RollingFrictionContactProblem* local = condensed(
-        read, globalRollingFrictionContact_reformulation_RollingFrictionContact, condense);
-    if (solver.driver == Driver::Rolling) {
-      Result result = run_rolling(local, solver, terms);
-      result.condense = condense;
-      return result;
-    }
-    GlobalRollingFrictionContactProblem* p = read();
+    forms.rolling = condensed(
+        read, globalRollingFrictionContact_reformulation_RollingFrictionContact, forms.condense);
+    forms.global_rolling = read();
+  } else {
+    const auto read = [&] { return globalFrictionContact_new_from_filename(file); };
+    forms.local =
+        condensed(read, globalFrictionContact_reformulation_FrictionContact, forms.condense);
+    forms.global = read();
+  }
+  return forms;
+}
+
+Result run(const Forms& forms, const Candidate& solver, const Terms& terms) {
+  std::vector<double> r;
+  if (solver.driver == Driver::Global) {
+    GlobalFrictionContactProblem* p = forms.global;
+    std::vector<double> v(p->M->size0, 0.0);
+    const auto n = static_cast<std::size_t>(p->dimension) * p->numberOfContacts;
+    const double seconds = best_time(solver, terms, n, r, [&](double* x, double* u, auto* o) {
+      (void)gfc3d_driver(p, x, u, v.data(), o);
+    });
+    return measure(view(*forms.local), r, seconds);
+  }
+  if (solver.driver == Driver::GlobalRolling) {
+    GlobalRollingFrictionContactProblem* p = forms.global_rolling;
     std::vector<double> v(p->M->size0, 0.0);
     const auto n = static_cast<std::size_t>(5) * p->numberOfContacts;
     const double seconds = best_time(solver, terms, n, r, [&](double* x, double* u, auto* o) {
       (void)g_rolling_fc3d_driver(p, x, u, v.data(), o);
     });
-    return measure(view(*local), r, seconds);
+    return measure(view(*forms.rolling), r, seconds);
   }
-  double condense = 0;
-  const auto read = [&] { return globalFrictionContact_new_from_filename(file); };
-  FrictionContactProblem* local =
-      condensed(read, globalFrictionContact_reformulation_FrictionContact, condense);
-  if (solver.driver != Driver::Global) {
-    Result result = run_friction(local, solver, terms);
-    result.condense = condense;
-    return result;
-  }
-  GlobalFrictionContactProblem* p = read();
-  std::vector<double> v(p->M->size0, 0.0);
-  const auto n = static_cast<std::size_t>(dim) * p->numberOfContacts;
-  const double seconds = best_time(solver, terms, n, r, [&](double* x, double* u, auto* o) {
-    (void)gfc3d_driver(p, x, u, v.data(), o);
-  });
-  return measure(view(*local), r, seconds);
+  Result result = solver.driver == Driver::Rolling ? run_rolling(forms.rolling, solver, terms)
+                                                   : run_friction(forms.local, solver, terms);
+  result.condense = forms.condense;
+  return result;
 }
 
 bool applies(Driver driver, bool global, int dim) {
@@ -329,8 +342,7 @@ bool applies(Driver driver, bool global, int dim) {
 }
 
 /// Runs one solver in a child; nothing but its result can come back.
-void run_isolated(const char* file, bool global, int dim, const Candidate& solver, double tolerance,
-                  double seconds) {
+void run_isolated(const Forms& forms, const Candidate& solver, const Terms& terms) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(2);
   const pid_t child = fork();
@@ -338,8 +350,9 @@ void run_isolated(const char* file, bool global, int dim, const Candidate& solve
     // Siconos prints warnings to standard output, which is ours.
     if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(2);
     if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(2);
-    alarm(static_cast<unsigned>(60 + 20 * seconds));  // one that waits for ever uses no processor
-    const Result result = run(file, global, dim, solver, {tolerance, seconds});
+    // One that waits for ever uses no processor.
+    alarm(static_cast<unsigned>(60 + 100 * terms.seconds));
+    const Result result = run(forms, solver, terms);
     _exit(write(ends[1], &result, sizeof result) == sizeof result ? 0 : 2);
   }
   close(ends[1]);
@@ -375,9 +388,15 @@ int main(int argc, char** argv) {
   std::FILE* file = std::fopen(argv[1], "r");
   if (file == nullptr || std::fscanf(file, "%d", &dim) != 1) return 2;
   std::fclose(file);
+  // Siconos prints while it reads, and standard output is for the results.
+  const int out = dup(1);
+  if (out < 0 || std::freopen("/dev/null", "w", stdout) == nullptr) return 2;
+  const Forms forms = read_forms(argv[1], global, dim);
+  std::fflush(stdout);
+  if (dup2(out, 1) < 0) return 2;
   for (const Candidate& solver : kSolvers) {
-    if (!applies(solver.driver, global, dim)) continue;
-    run_isolated(argv[1], global, dim, solver, std::atof(argv[3]), std::atof(argv[4]));
+    if (applies(solver.driver, global, dim))
+      run_isolated(forms, solver, {std::atof(argv[3]), std::atof(argv[4])});
   }
   return 0;
 }

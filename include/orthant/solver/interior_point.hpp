@@ -26,6 +26,11 @@ struct InteriorPointSettings {
   double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
   double held_centring = 0.8;  ///< what is left of the barrier after such a step
   int refinement_steps = 2;    ///< of each linear solve, at most
+  /// Start from x: full where it has impulses, partial where it has velocities alone.
+  bool warm_start = false;
+  /// Near the end of the path, and at a full warm start, guess the sets and solve their equations
+  /// (polish.hpp): its factorisations count as steps.
+  bool crossover = false;
 };
 
 /// Scratch; losing it loses nothing.

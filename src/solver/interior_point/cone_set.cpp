@@ -88,6 +88,33 @@ void ConeSet::start(const double* lambda, double value) {
   }
 }
 
+bool ConeSet::start_near(double gap, const double* w, double* lambda) {
+  const double root = std::sqrt(gap);
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    Point& p = points_[i];
+    p = Point{};
+    for (int j = 1; j < k.dim; ++j) p.y[j] = w[k.tail + j - 1];
+    // What the normal velocity leaves above the boundary; a bound that w points away from has none.
+    p.slack_y = std::max(w[k.row] / k.c - (k.exact ? 0.0 : tail_norm(p.y, k.dim)), 0.0);
+    double tail = 0;
+    for (int j = 1; j < k.dim; ++j) tail += lambda[k.tail + j - 1] * lambda[k.tail + j - 1];
+    const double slack = k.c * lambda[k.row] + k.a - std::sqrt(tail);
+    const double wanted = gap / std::max(p.slack_y, root);
+    if (slack < wanted) lambda[k.row] += (wanted - slack) / k.c;
+  }
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    Point& p = points_[i];
+    p.x[0] = k.c * lambda[k.row] + k.a;
+    for (int j = 1; j < k.dim; ++j) p.x[j] = lambda[k.tail + j - 1];
+    p.slack_x = p.x[0] - tail_norm(p.x, k.dim);
+    p.slack_y = std::max(p.slack_y, gap / std::max(p.x[0], root));
+    p.y[0] = p.slack_y + tail_norm(p.y, k.dim);
+  }
+  return is_interior();
+}
+
 bool ConeSet::is_interior() const {
   return std::all_of(points_.begin(), points_.end(),
                      [](const Point& p) { return p.slack_x > 0 && p.slack_y > 0; });

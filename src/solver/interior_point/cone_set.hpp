@@ -37,6 +37,9 @@ class ConeSet {
 
   /// x = A λ + a as it is, y = (value, 0, 0) in every cone.
   void start(const double* lambda, double value);
+  /// The same from an answer (λ, w = D v + F λ + b): y as w asks, then both are brought inside
+  /// their cones, x·y near `gap`; λ changes with x. False where a cone has no room (a narrow box).
+  bool start_near(double gap, const double* w, double* lambda);
   bool is_interior() const;
   /// κ = xᵀy / number of cones.
   double gap() const;

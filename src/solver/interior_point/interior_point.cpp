@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orthant/solver/polish.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_system.hpp"
 
@@ -23,8 +24,9 @@ struct InteriorPointWorkspace::Impl {
   ConeSet cones;
   KktSystem system;
   VecX u, du, r, rhs, snapped;
-  Solution trial;
+  Solution trial, polished;
   JudgeWorkspace judge;
+  PolishWorkspace polish;
 };
 
 InteriorPointWorkspace::InteriorPointWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -40,6 +42,20 @@ namespace {
 constexpr double kSnapGap = 1e-4;
 /// Below this κ products of neighbours are rounding noise.
 constexpr double kSmallestGap = 1e-30;
+/// κ of a warm start.
+constexpr double kPartialGap = 1e-3;
+/// κ + |r| at which the sets are guessed, again each time it is a hundredth, with so many
+/// factorisations.
+constexpr double kCrossover = 1e-3;
+constexpr int kWarmCrossoverSteps = 4;
+constexpr double kNextCrossover = 1e-2;
+constexpr Index kCrossoverSize = 5000;  // unknowns: its factor pivots
+constexpr int kCrossoverSteps = 3;
+/// Speed (scaled, data of size 1) at which a contact is taken as open.
+constexpr double kApart = 1e-2;
+/// A warm path is given up after so many steps, or a first step below this length.
+constexpr int kWarmSteps = 14;
+constexpr double kWarmStep = 0.1;
 /// A run that has not lowered κ + |r| by this factor within so many steps is stuck.
 constexpr double kProgress = 0.7;
 constexpr int kPatience = 12;
@@ -58,6 +74,18 @@ class Iteration {
         at_(work.system.velocities() + work.system.bilateral()) {}
 
   MethodResult run() {
+    if (settings_.warm_start && start_from_answer()) {
+      if (result_.residual <= limits_.tolerance) {
+        result_.outcome = Outcome::Converged;
+        return result_;
+      }
+      if (full_start_ && cross_over(kWarmCrossoverSteps)) return result_;
+      warm_ = true;
+      result_.outcome = follow_path();
+      warm_ = false;
+      if (result_.outcome == Outcome::Converged || result_.outcome == Outcome::WorkLimit)
+        return result_;
+    }
     const double starts[] = {1.0, 0.1, 10.0};
     for (int attempt = 0; attempt <= std::clamp(settings_.restarts, 0, 2); ++attempt) {
       start(starts[attempt]);
@@ -71,6 +99,8 @@ class Iteration {
 
  private:
   void start(double impulse);
+  bool start_from_answer();
+  bool cross_over(int steps);
   Outcome follow_path();
   void measure();
   void consider(const VecX& u, double merit);
@@ -88,7 +118,59 @@ class Iteration {
   double gap_ = 0, error_ = 0;  // κ and |r|
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
+  bool warm_ = false;  // on the path that began near the answer given
+  bool full_start_ = false;
+  double next_crossover_ = 0;  // κ at which the sets are guessed next
 };
+
+/// Starts near the answer that came in; false where it is no help. With velocities alone a contact
+/// that they keep apart starts idle, any other one with the impulse of a cold start.
+bool Iteration::start_from_answer() {
+  const bool full = !best_.lambda.isZero(0.0) || !best_.gamma.isZero(0.0);
+  full_start_ = full;
+  result_.residual = judge_quick(problem_, scale_, best_, w_.judge).value;
+  limits_.record(Method::InteriorPoint, 0, result_.residual);
+  if (result_.residual <= limits_.tolerance) return true;
+  w_.system.scale(best_, w_.u);
+  w_.system.residual(w_.u, w_.r);
+  double* lambda = w_.u.data() + at_;
+  const double* velocity = w_.r.data() + at_;
+  // Impulses that are nearly right put the path in a corner; where they do not lead home at once
+  // the velocities tell more.
+  w_.system.start(1, lambda);
+  for (std::size_t i = 0; i < w_.cones.size(); ++i) {
+    const interior_point::Cone& k = w_.cones[i];
+    if (k.a == 0 && velocity[k.row] > kApart) lambda[k.row] = 0;
+  }
+  if (!w_.cones.start_near(kPartialGap, velocity, lambda)) return false;
+  best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
+  return true;
+}
+
+/// Guesses the sets of the best answer and solves their equations. True where that is the end.
+bool Iteration::cross_over(int steps) {
+  if (!settings_.crossover || w_.system.size() > kCrossoverSize) return false;
+  w_.polished.v = best_.v;
+  w_.polished.gamma = best_.gamma;
+  w_.polished.lambda = best_.lambda;
+  MethodLimits limits = limits_;
+  limits.max_iterations = steps;
+  limits.trace = nullptr;
+  const MethodResult polished = polish(problem_, scale_, {}, limits, w_.polish, w_.polished);
+  result_.iterations += polished.iterations;
+  result_.work += polished.work;
+  if (polished.residual < result_.residual) {
+    result_.residual = polished.residual;
+    best_.v = w_.polished.v;
+    best_.gamma = w_.polished.gamma;
+    best_.lambda = w_.polished.lambda;
+    best_.w = w_.polished.w;
+    limits_.record(Method::InteriorPoint, result_.iterations, result_.residual);
+  }
+  if (result_.residual > limits_.tolerance) return false;
+  result_.outcome = Outcome::Converged;
+  return true;
+}
 
 /// u = 0 but for the entries behind the cones' axes, y on the axes too: a centred point.
 void Iteration::start(double impulse) {
@@ -174,10 +256,15 @@ double Iteration::choose_step() {
 
 Outcome Iteration::follow_path() {
   const int budget = limits_.iterations_or(settings_.max_iterations);
+  next_crossover_ = kCrossover;
   double mark = std::numeric_limits<double>::infinity();
   for (int since = 0;; ++since) {
     measure();
     if (result_.residual <= limits_.tolerance) return Outcome::Converged;
+    if (gap_ + error_ < next_crossover_) {
+      next_crossover_ = kNextCrossover * (gap_ + error_);
+      if (cross_over(kCrossoverSteps)) return Outcome::Converged;
+    }
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
     if (result_.iterations >= budget) return Outcome::IterationLimit;
     if (limits_.exhausted(result_.work)) return Outcome::WorkLimit;
@@ -188,6 +275,7 @@ Outcome Iteration::follow_path() {
     const double alpha = choose_step();
     ++result_.iterations;
     if (!(alpha > 0) || !w_.du.allFinite()) return Outcome::Stalled;
+    if (warm_ && (alpha < kWarmStep || result_.iterations >= kWarmSteps)) return Outcome::Stalled;
     w_.u += alpha * w_.du;
     w_.cones.advance(alpha);
   }
