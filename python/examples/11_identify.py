@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """11_identify: find friction and mass from a motion that was seen.
 
-A block is pushed with a known force that grows and fades; its positions are measured with 1 mm of
+A block is pushed with a known force that grows and fades; its positions are measured with 0.1 mm of
 noise. Gauss-Newton on the two numbers, the derivatives of all residuals by two forward walks: no step
 sizes, no finite differences.
 
-Prints: friction 0.35, mass 1.59 kg
+Prints: friction 0.35, mass 1.6 kg
 """
 import os
 
@@ -49,7 +49,7 @@ def tape(x: Floats) -> ot.RolloutTape:
     return ot.record_rollout(model, parameters, settings, model.rest_state(), steps, u=push)
 
 
-noise = np.random.default_rng(7).normal(0, 1e-3, seen.size)
+noise = np.random.default_rng(7).normal(0, 1e-4, seen.size)
 measured = tape(np.array([0.35, 1.6])).q[seen, column] + noise
 
 
@@ -64,5 +64,5 @@ def jacobian(x: Floats) -> Floats:
 
 
 fit = least_squares(residual, x0=[0.2, 1.0], jac=jacobian, bounds=([0.01, 0.1], [2, 10]))
-print(f"friction {fit.x[0]:.2f}, mass {fit.x[1]:.2f} kg")
+print(f"friction {fit.x[0]:.2f}, mass {fit.x[1]:.1f} kg")
 print(f"{fit.nfev} rollouts, residual {np.sqrt(np.mean(fit.fun**2)) * 1e3:.2f} mm")
