@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "orthant/base/error.hpp"
+#include "validate/gradients.hpp"
 #include "validate/validate.hpp"
 
 namespace orthant::validation {
@@ -40,6 +41,8 @@ constexpr std::array kGroups = {
           flexible_large},
     Group{"four_bar", "a closed loop with redundant joints runs", four_bar},
     Group{"gradients", "gradients of rollouts equal differences, by every input", gradients},
+    Group{"gradients_long", "1000 steps of 100 bodies differentiated with checkpoints",
+          gradients_long},
 };
 
 }  // namespace

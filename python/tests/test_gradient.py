@@ -52,9 +52,9 @@ def test_unknown_parameter(block):
 
 @pytest.mark.parametrize("store", [True, False])
 def test_spatial_rollout_against_differences(store, rng):
-    """A cube thrown onto the floor with spin, through the impact and the sliding after it."""
+    """A cube thrown onto the floor with spin, until it slides on all four corners."""
     m = cube_world(0.03)
-    p, n = m.default_parameters(), 5
+    p, n = m.default_parameters(), 6
     x = m.rest_state()
     x.q[m.q_slice("cube")][3:] = [0.995, 0.06, 0.05, 0.06]
     x.q[10:14] /= np.linalg.norm(x.q[10:14])
@@ -73,7 +73,8 @@ def test_spatial_rollout_against_differences(store, rng):
     tape = ot.record_rollout(m, p, S, x, n, store_records=store)
     np.testing.assert_array_equal(tape.q[-1], ot.rollout(m, p, S, x, n).q[-1])
     g = tape.pull_back(wq, wv)
-    assert g.certificate.exact, g.certificate.reason
+    # Four sliding corners leave the motion open; the gradient is that of the answer found.
+    assert "step 5" in g.certificate.reason and "answer found" in g.certificate.reason
     np.testing.assert_allclose(g.v, differences(lambda v: loss(x.q, v), x.v), rtol=2e-5, atol=2e-5)
     by_q = differences(lambda q: loss(np.r_[x.q[:7], q], x.v), x.q[7:])
     np.testing.assert_allclose(g.q[7:], by_q, rtol=2e-5, atol=2e-5)

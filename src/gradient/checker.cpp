@@ -44,8 +44,8 @@ double norm_of_rows(const double* w, Index begin, Index count) {
 }
 
 /// The closed contacts of a pair of shapes. Faces that lie on each other are the same set whichever
-/// of their corners stand for them, so their features do not count, only whose face gives the
-/// normal.
+/// of their corners stand for them, so their features do not count; where they are not flush, whose
+/// face gives each normal does.
 class PairSets {
  public:
   explicit PairSets(std::string& out) : out_(out) {}
@@ -68,7 +68,7 @@ class PairSets {
                       contact.feature.kind <= FeatureKind::ClippedVertex &&
                       a.shape.kind() != ShapeKind::HalfSpace &&
                       b.shape.kind() != ShapeKind::HalfSpace;
-    owner_ = !face ? 'n' : contact.feature.swapped ? 'a' : 'b';
+    owners_ += !face ? 'n' : contact.feature.swapped ? 'a' : 'b';
     lowest_ = count_ == 0 ? contact.gap : std::min(lowest_, contact.gap);
     highest_ = count_ == 0 ? contact.gap : std::max(highest_, contact.gap);
     ++count_;
@@ -82,18 +82,18 @@ class PairSets {
         out_.push_back('.');
       }
       if (count_ < flat_) out_.append(features_);
-      out_.push_back(highest_ - lowest_ > kFlush ? owner_ : 'n');
+      if (highest_ - lowest_ > kFlush) out_.append(owners_);
       out_.append(letters_);
       out_.push_back(' ');
     }
     features_.clear();
+    owners_.clear();
     letters_.clear();
     count_ = 0;
   }
   std::string& out_;
   std::array<std::int64_t, 4> pair_ = {};
-  std::string features_, letters_;
-  char owner_ = 'n';
+  std::string features_, owners_, letters_;
   double lowest_ = 0, highest_ = 0;
   int count_ = 0, flat_ = 3;
 };

@@ -18,6 +18,9 @@
 namespace orthant {
 namespace {
 
+constexpr double kGood = 1e-9;        // worse: perhaps only the elimination of impulses failed
+constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
+
 /// P, G and the law-data derivatives of one block at the solution.
 struct BlockDerivative {
   double P[kMaxLawDim * kMaxLawDim] = {};
@@ -26,6 +29,7 @@ struct BlockDerivative {
   double by_lo[kMaxLawDim] = {}, by_hi[kMaxLawDim] = {};
   ContactState state[kMaxLawDim] = {};
   double margin = 1;
+  bool idle = false;  // floating, closed, and without an impulse
 };
 
 void set_identity(double* P, int n, double value) {
@@ -279,6 +283,9 @@ struct SolutionGradient::Impl {
   void solve(const VecX& b, bool transposed, VecX& out);
   /// Refines `unknown` until the scaled system holds; the relative error left.
   double refine(bool transposed);
+  /// Solves with every floating block that carries nothing let go, and keeps them so where that
+  /// helps: the error then, or `error`.
+  double release_idle(bool transposed, double error);
 };
 
 void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
@@ -316,6 +323,10 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
     } else {
       cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, out);
     }
+    double impulse = 0;
+    for (int r = 0; r < law.dim; ++r) impulse += x.lambda[at + r] * x.lambda[at + r];
+    out.idle = out.state[0] == ContactState::Floating && settings.kink == KinkChoice::Clamp &&
+               impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
     certificate.margin = std::min(certificate.margin, out.margin);
     for (int r = 0; r < law.dim; ++r) {
       certificate.states[at + r] = out.state[r];
@@ -573,7 +584,6 @@ double SolutionGradient::Impl::refine(bool transposed) {
 
 void SolutionGradient::Impl::solve(const VecX& b, bool transposed, VecX& out) {
   // (R A C) (C⁻¹ x) = R b, and transposed (C Aᵀ R)(R⁻¹ x) = C b.
-  constexpr double kGood = 1e-9;  // worse: perhaps only the elimination of impulses failed
   const VecX& left = transposed ? column_scale : row_scale;
   const VecX& right = transposed ? row_scale : column_scale;
   rhs = b.cwiseProduct(left);
@@ -589,11 +599,49 @@ void SolutionGradient::Impl::solve(const VecX& b, bool transposed, VecX& out) {
       if (!(general < error)) unknown = first;
       error = std::min(error, general);
     }
+    if (!(error <= kConsistent)) error = release_idle(transposed, error);
     certificate.solve_error = error;
     certificate.reciprocal_condition =
         std::min(certificate.reciprocal_condition, rhs.norm() / (A.norm() * unknown.norm()));
   }
   out = unknown.cwiseProduct(right);
+}
+
+double SolutionGradient::Impl::release_idle(bool transposed, double error) {
+  // Redundant contacts that slide leave the motion open (a box that turns on four corners): the
+  // answer is one of many, and closing a contact that it does not use contradicts the others.
+  const std::vector<BlockDerivative> kept = blocks;
+  const VecX kept_rhs = rhs, kept_unknown = unknown;
+  Index released = 0;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const Law& law = p->laws[c];
+    const bool contact = law.kind == LawKind::Orthant || !law.is_separable();
+    if (!contact || !blocks[c].idle) continue;
+    const ContactState state = blocks[c].state[0];
+    const double margin = blocks[c].margin;
+    blocks[c] = {};
+    blocks[c].margin = margin;
+    std::fill_n(blocks[c].state, law.dim, state);
+    if (!transposed) rhs.segment(nv + nc + offset[c], law.dim).setZero();
+    ++released;
+  }
+  if (released == 0) return error;
+  assemble();
+  double open = refine(transposed);
+  if (in_velocities && !(open <= kGood)) {
+    in_velocities = false;
+    factorise();
+    open = std::min(open, refine(transposed));
+  }
+  if (open <= kConsistent) {
+    certificate.released += released;
+    return open;
+  }
+  blocks = kept;
+  rhs = kept_rhs;
+  unknown = kept_unknown;
+  assemble();
+  return error;
 }
 
 SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const ProblemScale& scale,

@@ -14,6 +14,7 @@
 
 #include "gradient/stage.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/collision/collision.hpp"
 
 namespace orthant {
 
@@ -23,6 +24,7 @@ using internal::Stage;
 namespace {
 
 constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
+constexpr double kResting = 1e-6;     // of the speeds at an impact: slower contacts rest
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
 VecX or_zero(const VecX& x, Index n, const char* what) {
@@ -72,6 +74,8 @@ struct StepGradient::Impl {
   StepCertificate certificate;
 
   void find_events();
+  /// Another contact of the impact is as closed as the first, and was closing too.
+  bool closes_with_another(const SolveRecord& impact, Index first) const;
   void certify(const StepGradientSettings& gradient);
   void note_errors();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
@@ -81,6 +85,24 @@ struct StepGradient::Impl {
     return (c.point_a - c.point_b).dot(c.normal);
   }
 };
+
+bool StepGradient::Impl::closes_with_another(const SolveRecord& impact, Index first) const {
+  SolveInputs motion;
+  motion.set_zero(model);
+  motion.q = impact.v;
+  const auto count = static_cast<Index>(impact.contacts.contacts.size());
+  const double speed = impact.v.cwiseAbs().maxCoeff();
+  for (Index c = 0; c < count; ++c) {
+    const Contact& contact = impact.contacts.contacts[c];
+    const double size = std::min(shape_size(model, parameters, contact.shape_a),
+                                 shape_size(model, parameters, contact.shape_b));
+    if (c == first ||
+        gap_of(impact, c) > gap_of(impact, first) + settings.projection_tolerance * size)
+      continue;
+    if (internal::push_gap(model, parameters, impact, c, motion) < -kResting * speed) return true;
+  }
+  return false;
+}
 
 void StepGradient::Impl::find_events() {
   event_after.resize(stages.size());
@@ -97,6 +119,11 @@ void StepGradient::Impl::find_events() {
       if (gap_of(here, c) < gap_of(here, event.contact)) event.contact = c;
     (i == 0 ? event_at_start : event_after[i - 1]) = event;
     ++certificate.impacts;
+    if (certificate.exact && closes_with_another(here, event.contact)) {
+      certificate.exact = false;
+      certificate.reason =
+          "several contacts close at one time: only the time of the first is differentiated";
+    }
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool interval = stages[i].record().kind == SolveKind::Step;
@@ -146,15 +173,21 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
 }
 
 void StepGradient::Impl::note_errors() {
+  certificate.released = 0;
   for (const Stage& stage : stages) {
     const double error = stage.certificate().solve_error;
     certificate.solve_error = std::max(certificate.solve_error, error);
     certificate.reciprocal_condition =
         std::min(certificate.reciprocal_condition, stage.certificate().reciprocal_condition);
-    if (error <= kConsistent || !certificate.exact) continue;
+    certificate.released += stage.certificate().released;
+    const bool consistent = error <= kConsistent;
+    if ((consistent && stage.certificate().released == 0) || !certificate.exact) continue;
     certificate.exact = false;
     certificate.reason =
-        "redundant contacts: the change contradicts them, or their sliding leaves the motion open";
+        consistent ? "redundant contacts leave the motion open: the derivative is that of the "
+                     "answer found, contacts without an impulse let go"
+                   : "redundant contacts: the change contradicts them, or their sliding leaves the "
+                     "motion open";
   }
 }
 

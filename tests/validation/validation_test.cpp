@@ -33,6 +33,7 @@ TEST(LongValidation, Arch) { expect_pass("arch"); }
 TEST(LongValidation, ChainDrift) { expect_pass("chain_drift"); }
 TEST(LongValidation, ChainEnergy) { expect_pass("chain_energy"); }
 TEST(LongValidation, FlexibleLarge) { expect_pass("flexible_large"); }
+TEST(LongValidation, GradientsLong) { expect_pass("gradients_long"); }
 TEST(LongValidation, FourBar) { expect_pass("four_bar"); }
 
 TEST(Validation, UnknownNamesAreRefusedWithASpelling) {

@@ -66,9 +66,12 @@ struct GradientCertificate {
   /// with redundant rows: then only one-sided derivatives exist, or none (a loss that reads λ).
   double solve_error = 0;
   KinkChoice element = KinkChoice::Clamp;  ///< the choice taken at floating rows
-  double residual = 0;                     ///< the judge's, of the answer differentiated
-  double kappa = 0;                        ///< > 0: smoothed, of the central path there
-  double central_error = 0;                ///< Smoothed: how far from the path, relative
+  /// Floating blocks without an impulse that were let go all the same, because closing them
+  /// contradicts redundant ones: the motion is not unique, the derivative is that of the answer.
+  Index released = 0;
+  double residual = 0;       ///< the judge's, of the answer differentiated
+  double kappa = 0;          ///< > 0: smoothed, of the central path there
+  double central_error = 0;  ///< Smoothed: how far from the path, relative
 };
 
 /// A change of the problem data, or the derivative of a scalar by them: the same layout as the

@@ -78,7 +78,8 @@ struct StepCertificate {
   double solve_error = 0;  ///< worst of the linear solves made so far
   double residual = 0;     ///< worst of the answers differentiated
   KinkChoice element = KinkChoice::Clamp;
-  int impacts = 0;  ///< located, their time differentiated
+  int impacts = 0;     ///< located, their time differentiated
+  Index released = 0;  ///< contacts let go, see GradientCertificate::released
 };
 
 class StepGradient {
