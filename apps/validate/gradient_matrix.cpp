@@ -18,6 +18,7 @@ constexpr std::array kMotions = {Motion3::Rolling, Motion3::Sliding, Motion3::Im
 constexpr std::array<const char*, 3> kMotionNames = {"rolling", "sliding", "impact"};
 
 constexpr double kRadius = 0.1;
+constexpr Index kSteps = 16;  // two impacts of the ball, one of the rock
 
 Shape rock(bool planar) {
   if (planar) {
@@ -82,7 +83,8 @@ void gradient_matrix(Checks& out) {
       StepSettings settings;
       settings.solver.tolerance = 1e-12;
       settings.impact_events = kMotions[m] == Motion3::Impact;
-      GradientChecker checker(model, model.default_parameters(), settings, model.rest_state(), 20);
+      GradientChecker checker(model, model.default_parameters(), settings, model.rest_state(),
+                              kSteps);
       checker.check_q = checker.check_v = false;
       checker.parameters_checked.clear();
       const auto& table = model.parameter_table();

@@ -68,7 +68,7 @@ class PairSets {
                       contact.feature.kind <= FeatureKind::ClippedVertex &&
                       a.shape.kind() != ShapeKind::HalfSpace &&
                       b.shape.kind() != ShapeKind::HalfSpace;
-    owners_ += !face ? 'n' : contact.feature.swapped ? 'a' : 'b';
+    if (face) owners_ += contact.feature.swapped ? 'a' : 'b';
     lowest_ = count_ == 0 ? contact.gap : std::min(lowest_, contact.gap);
     highest_ = count_ == 0 ? contact.gap : std::max(highest_, contact.gap);
     ++count_;

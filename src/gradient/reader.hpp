@@ -158,10 +158,15 @@ class Pull : public Reader<Pull, taping::Traced> {
   }
   void finish() { tape_.sweep(); }
 
- private:
+  /// For elements that are pulled back by hand: an input of their own, a seed, the two ends.
+  T local(double value, double* to) { return {value, &tape_, tape_.input(to)}; }
   void seed(const T& y, double weight) {
     if (y.tape != nullptr) tape_.seed(y.node, weight);
   }
+  const SolveOutputs& weights() const { return weights_; }
+  SolveInputs& inputs() { return inputs_; }
+
+ private:
   const SolveOutputs& weights_;
   taping::Tape& tape_;
   SolveInputs& inputs_;

@@ -9,179 +9,23 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradient/smoothing.hpp"
+#include "gradient/law_derivative.hpp"
 #include "gradient/velocity_system.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "orthant/math/law_kernel.hpp"
 
 namespace orthant {
+
+using internal::BlockDerivative;
+using internal::cone_block;
+using internal::separable_block;
+using internal::smoothed_block;
+
 namespace {
 
 constexpr double kGood = 1e-9;        // worse: perhaps only the elimination of impulses failed
 constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
-
-/// P, G and the law-data derivatives of one block at the solution.
-struct BlockDerivative {
-  double P[kMaxLawDim * kMaxLawDim] = {};
-  double PG[kMaxLawDim * kMaxLawDim] = {};
-  double by_mu[kMaxLawDim] = {}, by_mu_r[kMaxLawDim] = {};  // P_μ − τ P g
-  double by_lo[kMaxLawDim] = {}, by_hi[kMaxLawDim] = {};
-  ContactState state[kMaxLawDim] = {};
-  double margin = 1;
-  bool idle = false;  // floating, closed, and without an impulse
-};
-
-void set_identity(double* P, int n, double value) {
-  for (int i = 0; i < n; ++i) P[i * n + i] = value;
-}
-
-void separable_block(const Law& law, const double* z, const double* size,
-                     const SolutionGradientSettings& s, BlockDerivative& out) {
-  for (int i = 0; i < law.dim; ++i) {
-    double P = 0;
-    ContactState state = ContactState::Separate;
-    const double lo = law.kind == LawKind::Box ? law.lo : 0.0;
-    const double hi = law.kind == LawKind::Box ? law.hi : std::numeric_limits<double>::infinity();
-    if (law.kind == LawKind::Free) {
-      P = 1;
-      state = ContactState::Stick;
-    } else if (law.kind != LawKind::Zero) {
-      const double to_border = std::min(std::abs(z[i] - lo), std::abs(z[i] - hi));
-      const double margin = size[i] > 0 ? std::min(1.0, to_border / size[i]) : 0.0;
-      out.margin = std::min(out.margin, margin);
-      if (margin <= s.floating_tolerance && lo < hi) {
-        state = ContactState::Floating;
-        P = s.kink == KinkChoice::Clamp ? 1.0 : s.kink == KinkChoice::Separate ? 0.0 : 0.5;
-      } else if (z[i] > lo && z[i] < hi) {
-        state = ContactState::Stick;
-        P = 1;
-      }
-      if (law.kind == LawKind::Box) (z[i] <= lo ? out.by_lo : out.by_hi)[i] = 1 - P;
-    }
-    out.P[i * law.dim + i] = out.PG[i * law.dim + i] = P;
-    out.state[i] = state;
-  }
-}
-
-/// Border distances of z relative to its size: 0 on a border of stick, slide and separate.
-double cone_margin(const Law& law, const double* z, double size) {
-  const ConeGroups groups = groups_of(law);
-  double stick = std::numeric_limits<double>::infinity(), polar = z[0];
-  for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g) {
-    if (groups.size[g] == 0) continue;
-    const double length = norm_of(z + at, groups.size[g]);
-    stick = std::min(stick, std::abs(groups.c[g] * z[0] - length));
-    polar += groups.c[g] * length;
-  }
-  return size > 0 ? std::min({1.0, stick / size, std::abs(polar) / size}) : 0.0;
-}
-
-/// One element of the generalised Jacobian of a cone block: P, and the row of G beyond the
-/// identity.
-struct ConeElement {
-  double P[kMaxLawDim * kMaxLawDim] = {};
-  double by_mu[kMaxLawDim] = {}, by_mu_r[kMaxLawDim] = {};
-  double row[kMaxLawDim] = {};
-
-  void take(const ProjectionDerivative& d, int n) {
-    std::copy_n(d.P, n * n, P);
-    std::copy_n(d.P_mu, n, by_mu);
-    std::copy_n(d.P_mu_r, n, by_mu_r);
-  }
-};
-
-/// Where a contact is about to slide (w_t = 0 on the mantle) it will do so against its friction:
-/// the direction of w_t is that of −λ_t. The shift's own derivative knows none there.
-void set_onset_direction(const Law& law, const double* z, const double* w, double negligible,
-                         double* row) {
-  if (!law.is_exact()) return;
-  const ConeGroups groups = groups_of(law);
-  for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g) {
-    const double length = groups.size[g] > 0 ? norm_of(z + at, groups.size[g]) : 0.0;
-    if (length == 0 || norm_of(w + at, groups.size[g]) > negligible) continue;
-    for (int i = 0; i < groups.size[g]; ++i) row[at + i] = -groups.c[g] * z[at + i] / length;
-  }
-}
-
-void cone_block(const Law& law, const double* z, const double* w, double tau, double size,
-                const SolutionGradientSettings& s, BlockDerivative& out) {
-  const int n = law.dim;
-  const ProjectionDerivative here = projection_derivative(law, z);
-  const ShiftDerivative shift = shift_derivative(law, w);
-  out.margin = cone_margin(law, z, size);
-  ContactState state = here.region == ConeRegion::Stick   ? ContactState::Stick
-                       : here.region == ConeRegion::Slide ? ContactState::Slide
-                                                          : ContactState::Separate;
-  ConeElement closed, open;
-  double weight = 1;  // of the closed element
-  closed.take(here, n);
-  std::copy(shift.row, shift.row + n, closed.row);
-  if (out.margin <= s.floating_tolerance) {
-    // The two regions that meet at z: stick | slide on the mantle, slide | separate on the polar
-    // cone, stick | separate at the tip. A nudge along the normal enters each.
-    state = ContactState::Floating;
-    weight = s.kink == KinkChoice::Clamp ? 1.0 : s.kink == KinkChoice::Separate ? 0.0 : 0.5;
-    std::copy(shift.row, shift.row + n, open.row);
-    if (norm_of(z, n) <= s.floating_tolerance * size) {
-      closed = {};
-      set_identity(closed.P, n, 1);
-    } else {
-      const double nudge = 4 * s.floating_tolerance * size * (1 + law.mu + law.mu_r);
-      double nudged[kMaxLawDim];
-      std::copy(z, z + n, nudged);
-      nudged[0] = z[0] + nudge;
-      closed.take(projection_derivative(law, nudged), n);
-      nudged[0] = z[0] - nudge;
-      open.take(projection_derivative(law, nudged), n);
-      set_onset_direction(law, z, w, s.floating_tolerance * size / tau, open.row);
-    }
-  }
-  for (int r = 0; r < n; ++r) {
-    for (int c = 0; c < n; ++c) {
-      const double pc = closed.P[r * n + c], po = open.P[r * n + c];
-      out.P[r * n + c] = weight * pc + (1 - weight) * po;
-      out.PG[r * n + c] = weight * (pc + closed.P[r * n] * closed.row[c]) +
-                          (1 - weight) * (po + open.P[r * n] * open.row[c]);
-    }
-    out.by_mu[r] =
-        weight * closed.by_mu[r] + (1 - weight) * open.by_mu[r] - tau * out.P[r * n] * shift.g;
-    out.by_mu_r[r] = weight * closed.by_mu_r[r] + (1 - weight) * open.by_mu_r[r] -
-                     tau * out.P[r * n] * shift.g_r;
-    out.state[r] = state;
-  }
-}
-
-/// The same on the central path: P by λ and PG by w now differ, both from one smooth map.
-/// `residual` gets λ − Π_κ.
-void smoothed_block(const Law& law, const double* lambda, const double* w, double tau, double kappa,
-                    BlockDerivative& out, double* residual) {
-  using D = Dual<7>;
-  D l[3], y[3], image[3];
-  const int n = law.dim;
-  const auto evaluate = [&](int from, int count) {
-    for (int i = 0; i < count; ++i) {
-      l[i] = D::variable(lambda[from + i], i);
-      y[i] = D::variable(w[from + i], 3 + i);
-    }
-    Law part = law;
-    part.dim = Law::narrow(count);
-    internal::smooth_projection(part, D::variable(law.mu, 6), l, y, tau, kappa, image);
-    for (int r = 0; r < count; ++r) {
-      residual[from + r] = lambda[from + r] - image[r].v;
-      for (int c = 0; c < count; ++c) {
-        out.P[(from + r) * n + from + c] = image[r].d[c];
-        out.PG[(from + r) * n + from + c] = -image[r].d[3 + c] / tau;
-      }
-      out.by_mu[from + r] = image[r].d[6];
-    }
-  };
-  if (law.is_separable()) {
-    for (int i = 0; i < n; ++i) evaluate(i, 1);
-  } else {
-    evaluate(0, n);
-  }
-}
 
 VecX or_zero(const VecX& x, Index n, const char* what) {
   if (x.size() == 0) return VecX::Zero(n);
@@ -263,18 +107,25 @@ struct SolutionGradient::Impl {
   VecX tau;
   Index nv = 0, nc = 0, nl = 0;
   VecX row_scale, column_scale;
-  SparseMatrix A;  // scaled, without the regularisation
+  SparseMatrix A;  // scaled, without the regularisation; made where a general LU is needed
   VecX proximal;   // its diagonal
   SparseLu lu;
   internal::VelocitySystem velocities;  // where the problem has its form
-  bool in_velocities = false, factorised = false;
+  bool in_velocities = false, factorised = false, has_matrix = false;
+  double matrix_norm = 0;  // of A, or an estimate of it
   VecX rhs, unknown, defect, trial;
+  VecX part_v, part_c, part_l, image_v, image_c, image_l, trial_l, product;  // of apply()
 
   void differentiate_laws(const ProblemScale& scale);
   /// Moves x to the central path and differentiates the laws there.
   void follow_path();
   double smooth_laws(VecX& residual);
+  /// Scales, and the factors of whichever system fits.
   void assemble();
+  void find_scales();
+  void make_matrix();
+  /// out = A x or Aᵀ x, scaled; without A from the blocks of the problem.
+  void apply(const VecX& from, bool transposed, VecX& out);
   /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
   void apply_tpg(const VecX& y, bool transposed, VecX& out) const;
   void use_velocities();
@@ -402,41 +253,98 @@ void SolutionGradient::Impl::follow_path() {
   certificate.central_error = error;
 }
 
-void SolutionGradient::Impl::assemble() {
-  const Index n = nv + nc + nl;
-  std::vector<Eigen::Triplet<double, Index>> entries;
-  row_scale.resize(n);
-  column_scale.resize(n);
-
-  // H, and √ of its diagonal as the scale of the velocities.
-  const auto add_H = [&](Index r, Index c, double value) {
-    entries.emplace_back(r, c, value);
-    if (r == c) column_scale[r] = value > 0 ? 1 / std::sqrt(value) : 1.0;
-  };
+void SolutionGradient::Impl::find_scales() {
   if (p->H.kind() == VelocityMatrix::Kind::Operator) {
     throw Error("solution gradient", "H given as an operator has no entries to differentiate");
   }
+  const Index n = nv + nc + nl;
+  row_scale.resize(n);
+  column_scale.resize(n);
+  double square = 0;  // of the norm of A, as if every contact were closed
+
+  // √ of the diagonal of H is the scale of the velocities.
   column_scale.head(nv).setOnes();
+  const auto set = [&](Index i, double value) {
+    column_scale[i] = value > 0 ? 1 / std::sqrt(value) : 1.0;
+  };
+  if (p->H.kind() == VelocityMatrix::Kind::Sparse) {
+    const SparseMatrix& H = p->H.sparse_matrix();
+    for (Index j = 0; j < H.outerSize(); ++j) set(j, H.coeff(j, j));
+  } else {
+    for (Index i = 0; i < p->H.block_count(); ++i) {
+      const Index m = p->H.block_size(i), at = p->H.block_begin(i);
+      for (Index r = 0; r < m; ++r) set(at + r, p->H.block(i)[r * m + r]);
+    }
+  }
+  row_scale.head(nv) = column_scale.head(nv);
+  square += nv;
+
+  // Bilateral rows are scaled by the effective mass they see.
+  for (Index i = 0; i < p->C.row_block_count(); ++i) {
+    for (Index r = 0; r < p->C.dim(i); ++r) {
+      const double* a = p->C.values(i);
+      double mobility = 0;
+      for (const auto& entry : p->C.entries(i)) {
+        for (Index c = 0; c < entry.width; ++c) {
+          const double value = a[r * entry.width + c] * column_scale[entry.column + c];
+          mobility += value * value;
+        }
+        a += static_cast<std::ptrdiff_t>(p->C.dim(i)) * entry.width;
+      }
+      const double s = mobility > 0 ? 1 / std::sqrt(mobility) : 1.0;
+      row_scale[nv + p->C.row_begin(i) + r] = column_scale[nv + p->C.row_begin(i) + r] = s;
+    }
+  }
+  square += 2 * nc;
+
+  // Rows of blocks are impulses: divided by √τ.
+  for (Index i = 0; i < nl; ++i) {
+    column_scale[nv + nc + i] = std::sqrt(tau[i]);
+    row_scale[nv + nc + i] = 1 / column_scale[nv + nc + i];
+  }
+  for (Index i = 0; i < p->D.row_block_count(); ++i) {
+    const double* a = p->D.values(i);
+    for (const auto& entry : p->D.entries(i))
+      for (Index r = 0; r < p->D.dim(i); ++r)
+        for (Index c = 0; c < entry.width; ++c) {
+          const double value = *a++ * column_scale[entry.column + c];
+          square += 2 * value * value * tau[p->D.row_begin(i) + r];
+        }
+  }
+  matrix_norm = std::sqrt(square);
+}
+
+void SolutionGradient::Impl::assemble() {
+  find_scales();
+  factorised = has_matrix = false;
+  in_velocities = internal::VelocitySystem::fits(*p);
+  if (in_velocities) {
+    use_velocities();
+  } else {
+    factorise();
+  }
+}
+
+void SolutionGradient::Impl::make_matrix() {
+  const Index n = nv + nc + nl;
+  std::vector<Eigen::Triplet<double, Index>> entries;
   if (p->H.kind() == VelocityMatrix::Kind::Sparse) {
     const SparseMatrix& H = p->H.sparse_matrix();
     for (Index j = 0; j < H.outerSize(); ++j) {
       for (SparseMatrix::InnerIterator it(H, j); it; ++it)
-        add_H(static_cast<Index>(it.row()), j, it.value());
+        entries.emplace_back(static_cast<Index>(it.row()), j, it.value());
     }
   } else {
     for (Index i = 0; i < p->H.block_count(); ++i) {
       const Index m = p->H.block_size(i), at = p->H.block_begin(i);
       for (Index r = 0; r < m; ++r) {
-        for (Index c = 0; c < m; ++c) add_H(at + r, at + c, p->H.block(i)[r * m + c]);
+        for (Index c = 0; c < m; ++c)
+          entries.emplace_back(at + r, at + c, p->H.block(i)[r * m + c]);
       }
     }
   }
-  row_scale.head(nv) = column_scale.head(nv);
-
-  // Bilateral rows, scaled by the effective mass they see.
   for (Index i = 0; i < p->C.row_block_count(); ++i) {
     const double* a = p->C.values(i);
-    VecX mobility = VecX::Zero(p->C.dim(i));
     for (const auto& entry : p->C.entries(i)) {
       for (Index r = 0; r < p->C.dim(i); ++r) {
         for (Index c = 0; c < entry.width; ++c) {
@@ -444,25 +352,17 @@ void SolutionGradient::Impl::assemble() {
           const Index row = p->C.row_begin(i) + r;
           entries.emplace_back(nv + row, entry.column + c, value);
           entries.emplace_back(entry.column + c, nv + row, -value);
-          mobility[r] +=
-              value * value * column_scale[entry.column + c] * column_scale[entry.column + c];
         }
       }
       a += static_cast<std::ptrdiff_t>(p->C.dim(i)) * entry.width;
     }
-    for (Index r = 0; r < p->C.dim(i); ++r) {
-      const double s = mobility[r] > 0 ? 1 / std::sqrt(mobility[r]) : 1.0;
-      row_scale[nv + p->C.row_begin(i) + r] = column_scale[nv + p->C.row_begin(i) + r] = s;
-    }
   }
 
-  // Blocks: −Dᵀ above; τPG D and I − P + τPG F in the row, which is an impulse: divided by √τ.
+  // Blocks: −Dᵀ above; τPG D and I − P + τPG F in the row.
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Index at = offset[c], dim = p->laws[c].dim, i = static_cast<Index>(c);
     const BlockDerivative& B = blocks[c];
     for (Index r = 0; r < dim; ++r) {
-      column_scale[nv + nc + at + r] = std::sqrt(tau[at + r]);
-      row_scale[nv + nc + at + r] = 1 / std::sqrt(tau[at + r]);
       for (Index s = 0; s < dim; ++s) {
         entries.emplace_back(nv + nc + at + r, nv + nc + at + s,
                              (r == s ? 1.0 : 0.0) - B.P[r * dim + s]);
@@ -499,13 +399,68 @@ void SolutionGradient::Impl::assemble() {
   A.setFromTriplets(entries.begin(), entries.end());
   proximal = VecX::Zero(n);
   proximal.tail(nc + nl).setConstant(settings.proximal);
-  factorised = false;
-  in_velocities = internal::VelocitySystem::fits(*p);
-  if (in_velocities) {
-    use_velocities();
-  } else {
-    factorise();
+  matrix_norm = A.norm();
+  has_matrix = true;
+}
+
+void SolutionGradient::Impl::apply(const VecX& from, bool transposed, VecX& out) {
+  if (has_matrix) {
+    if (transposed) {
+      out.noalias() = A.transpose() * from;
+    } else {
+      out.noalias() = A * from;
+    }
+    return;
   }
+  const VecX& right = transposed ? row_scale : column_scale;
+  const VecX& left = transposed ? column_scale : row_scale;
+  part_v = from.head(nv).cwiseProduct(right.head(nv));
+  part_c = from.segment(nv, nc).cwiseProduct(right.segment(nv, nc));
+  part_l = from.tail(nl).cwiseProduct(right.tail(nl));
+  image_v.resize(nv);
+  for (Index i = 0; i < p->H.block_count(); ++i) {
+    const Index m = p->H.block_size(i), at = p->H.block_begin(i);
+    const double* block = p->H.block(i);
+    for (Index r = 0; r < m; ++r) {
+      double sum = 0;
+      for (Index c = 0; c < m; ++c)
+        sum += (transposed ? block[c * m + r] : block[r * m + c]) * part_v[at + c];
+      image_v[at + r] = sum;
+    }
+  }
+  const double sign = transposed ? 1 : -1;
+  image_c.setZero(nc);
+  if (nc > 0) {
+    p->C.multiply_transpose_add(sign, part_c, image_v);
+    p->C.multiply_add(-sign, part_v, image_c);
+  }
+  image_l.setZero(nl);
+  if (transposed) {
+    apply_tpg(part_l, true, trial_l);
+    if (!p->D.empty()) {
+      p->D.multiply_transpose_add(1, trial_l, image_v);
+      p->D.multiply_add(-1, part_v, image_l);
+    }
+  } else if (!p->D.empty()) {
+    p->D.multiply_transpose_add(-1, part_l, image_v);
+    trial_l.setZero(nl);
+    p->D.multiply_add(1, part_v, trial_l);
+    apply_tpg(trial_l, false, image_l);
+  }
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const Index at = offset[c], dim = p->laws[c].dim;
+    const double* P = blocks[c].P;
+    for (Index r = 0; r < dim; ++r) {
+      double sum = part_l[at + r];
+      for (Index k = 0; k < dim; ++k)
+        sum -= (transposed ? P[k * dim + r] : P[r * dim + k]) * part_l[at + k];
+      image_l[at + r] += sum;
+    }
+  }
+  out.resize(nv + nc + nl);
+  out.head(nv) = image_v.cwiseProduct(left.head(nv));
+  out.segment(nv, nc) = image_c.cwiseProduct(left.segment(nv, nc));
+  out.tail(nl) = image_l.cwiseProduct(left.tail(nl));
 }
 
 void SolutionGradient::Impl::use_velocities() {
@@ -526,6 +481,7 @@ void SolutionGradient::Impl::use_velocities() {
 
 void SolutionGradient::Impl::factorise() {
   if (factorised) return;
+  if (!has_matrix) make_matrix();
   SparseMatrix regularised = A;
   for (Index j = nv; j < nv + nc + nl; ++j) regularised.coeffRef(j, j) += proximal[j];
   lu.analyze(regularised);
@@ -566,12 +522,8 @@ double SolutionGradient::Impl::refine(bool transposed) {
       lu.solve(defect, trial);
     }
     trial += unknown;
-    defect = rhs;
-    if (transposed) {
-      defect.noalias() -= A.transpose() * trial;
-    } else {
-      defect.noalias() -= A * trial;
-    }
+    apply(trial, transposed, product);
+    defect = rhs - product;
     const double error = defect.norm() / size;
     if (!(error < best)) break;
     const bool crawling = error > 0.5 * best && k > 5;
@@ -602,7 +554,7 @@ void SolutionGradient::Impl::solve(const VecX& b, bool transposed, VecX& out) {
     if (!(error <= kConsistent)) error = release_idle(transposed, error);
     certificate.solve_error = error;
     certificate.reciprocal_condition =
-        std::min(certificate.reciprocal_condition, rhs.norm() / (A.norm() * unknown.norm()));
+        std::min(certificate.reciprocal_condition, rhs.norm() / (matrix_norm * unknown.norm()));
   }
   out = unknown.cwiseProduct(right);
 }

@@ -4,6 +4,9 @@
 // q ⊞ δ turns tangents: d(q ⊞ δ) = R(δ) dq + J(δ) dδ, J the left Jacobian of the exponential map.
 #include "gradient/stage.hpp"
 
+#include <type_traits>
+
+#include "gradient/adjoints.hpp"
 #include "gradient/elements.hpp"
 #include "gradient/flexible_elements.hpp"
 #include "orthant/base/error.hpp"
@@ -44,6 +47,37 @@ struct TurnMaps {
   explicit TurnMaps(const Vec3& turn)
       : rotation(matrix_of(exp_rotation(turn))), jacobian(left_jacobian(turn)) {}
 };
+
+// What a step is full of: by hand on the way back, by the kernels forwards.
+
+void step_body(Pull& r, BodyId id, bool flies) { body_adjoint(r, id, flies); }
+void step_body(Push& r, BodyId id, bool flies) { body_element(r, id, flies); }
+void body_mass(Pull& r, BodyId id, bool with_velocity) { mass_adjoint(r, id, with_velocity); }
+void body_mass(Push& r, BodyId id, bool with_velocity) { mass_element(r, id, with_velocity); }
+void bilateral(Pull& r, const Joint& joint, JointUse use, double beta) {
+  bilateral_adjoint(r, joint, use, beta);
+}
+void bilateral(Push& r, const Joint& joint, JointUse use, double beta) {
+  bilateral_element(r, joint, use, beta);
+}
+
+template <class R>
+void contact_of(R& r, const Contact& contact, Index number, const ContactBlock& block,
+                FrictionModel friction, GapBranch branch, double beta) {
+  if constexpr (std::is_same_v<R, Pull>) {
+    // The sides of a pyramid stand in the frame, whose own turning then counts.
+    if (friction != FrictionModel::Pyramid || block.material.friction == 0)
+      return contact_adjoint(r, contact, number, block, branch, beta);
+  }
+  contact_element(r, contact, number, block, friction, branch, beta);
+}
+
+void position_contact(Pull& r, const Contact& contact, Index number, Index row, bool limited) {
+  position_contact_adjoint(r, contact, number, row, limited);
+}
+void position_contact(Push& r, const Contact& contact, Index number, Index row, bool limited) {
+  position_contact_element(r, contact, number, row, limited);
+}
 
 /// visit(place in v, size, free) for every node that has a velocity.
 template <class Visit>
@@ -174,7 +208,7 @@ void Stage::walk_step(R& reader) const {
   const Model& model = *context_.model;
   const double middle = r.t + 0.5 * r.duration;
   for (const BodyId id : model.dynamic_bodies()) {
-    body_element(reader, id, flies(model.body(id)));
+    step_body(reader, id, flies(model.body(id)));
     reader.finish();
   }
   for (const Force& force : model.forces()) {
@@ -190,8 +224,8 @@ void Stage::walk_step(R& reader) const {
   Index row = 0, block = 0;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     const ContactBlock& at = assembly_.blocks[c];
-    contact_element(reader, contacts[c], static_cast<Index>(c), at, r.rows.friction, branches_[c],
-                    r.rows.beta);
+    contact_of(reader, contacts[c], static_cast<Index>(c), at, r.rows.friction, branches_[c],
+               r.rows.beta);
     reader.finish();
     row = at.row + at.dim;
   }
@@ -199,7 +233,7 @@ void Stage::walk_step(R& reader) const {
   block = assembly_.problem.block_count() - joint_block_count(model);
   for (const Joint& joint : model.joints()) {
     if (joint.stiffness != kNone || joint.damping != kNone) joint_spring_element(reader, joint);
-    bilateral_element(reader, joint, JointUse::Step, r.rows.beta);
+    bilateral(reader, joint, JointUse::Step, r.rows.beta);
     const Index count =
         joint_blocks_element(reader, joint, JointUse::Step, row, block, r.rows.beta);
     reader.finish();
@@ -267,19 +301,19 @@ void Stage::walk_impact(R& reader) const {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   for (const BodyId id : model.dynamic_bodies()) {
-    mass_element(reader, id, true);
+    body_mass(reader, id, true);
     reader.finish();
   }
   walk_nodes(reader, true);
   walk_ties(reader, JointUse::Impact);
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
-    contact_element(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
-                    context_.settings->friction, GapBranch::None, 0);
+    contact_of(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
+               context_.settings->friction, GapBranch::None, 0);
     reader.finish();
   }
   for (const Joint& joint : model.joints()) {
-    bilateral_element(reader, joint, JointUse::Impact, 0);
+    bilateral(reader, joint, JointUse::Impact, 0);
     reader.finish();
   }
 }
@@ -289,7 +323,7 @@ void Stage::walk_projection(R& reader) const {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   for (const BodyId id : model.dynamic_bodies()) {
-    mass_element(reader, id, false);
+    body_mass(reader, id, false);
     reader.finish();
   }
   walk_nodes(reader, false);
@@ -301,8 +335,7 @@ void Stage::walk_projection(R& reader) const {
         contact_material(model, *context_.parameters, model.shape(contacts[c].shape_a).material,
                          model.shape(contacts[c].shape_b).material);
     if (material.compliance > 0) continue;
-    position_contact_element(reader, contacts[c], static_cast<Index>(c), row,
-                             contacts[c].gap < -r.deepest);
+    position_contact(reader, contacts[c], static_cast<Index>(c), row, contacts[c].gap < -r.deepest);
     reader.finish();
     ++row;
   }
@@ -316,7 +349,7 @@ void Stage::walk_projection(R& reader) const {
     ++row;
   }
   for (const Joint& joint : model.joints()) {
-    bilateral_element(reader, joint, JointUse::Position, 0);
+    bilateral(reader, joint, JointUse::Position, 0);
     row += joint_blocks_element(reader, joint, JointUse::Position, row, row, 0);
     reader.finish();
   }
