@@ -155,11 +155,11 @@ void rollout_times(benchmark::State& bench, const Model& model, Index steps, boo
 void SpheresStored(benchmark::State& bench) {
   rollout_times(bench, carpet(static_cast<int>(bench.range(0)), false), 50, false);
 }
-BENCHMARK(SpheresStored)->Arg(1)->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond);
+BENCHMARK(SpheresStored)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
 void SpheresCheckpoints(benchmark::State& bench) {
   rollout_times(bench, carpet(static_cast<int>(bench.range(0)), false), 50, true);
 }
-BENCHMARK(SpheresCheckpoints)->Arg(1)->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond);
+BENCHMARK(SpheresCheckpoints)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond);
 void BoxesStored(benchmark::State& bench) {
   rollout_times(bench, carpet(static_cast<int>(bench.range(0)), true), 50, false);
 }
