@@ -15,6 +15,8 @@ if(ORTHANT_IO)
   find_package(HDF5 REQUIRED COMPONENTS C)
   target_include_directories(orthant SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
   target_link_libraries(orthant PRIVATE ${HDF5_C_LIBRARIES})
+  find_package(ZLIB REQUIRED)  # comes with HDF5, whose files it packs
+  target_link_libraries(orthant PRIVATE ${ZLIB_LIBRARIES})
   find_package(yaml-cpp REQUIRED)
   find_package(nlohmann_json REQUIRED)
   find_library(TINYXML2_LIBRARY tinyxml2 REQUIRED)

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/run/hdf5_data.cpp: chunked, shuffled, deflated arrays.
+// Chunks of columns are packed here and handed over whole: HDF5 gathers single numbers slowly, and
+// its filters cannot leave out what is not worth packing.
 #include "io/run/hdf5_data.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "orthant/base/atomic_file.hpp"
@@ -13,10 +18,13 @@ namespace orthant::io {
 namespace {
 
 constexpr hsize_t kChunkBytes = hsize_t{1} << 20;
-constexpr hsize_t kSmall = 4096;  // bytes below which packing costs more than it saves
-constexpr unsigned kDeflate = 1;  // the fastest; higher levels gain a few per cent on poses
+constexpr hsize_t kColumnBytes = hsize_t{1} << 18;
+constexpr unsigned kUnfiltered = 3;  // mask of a chunk that neither was shuffled nor deflated
+constexpr hsize_t kSmall = 4096;     // bytes below which packing costs more than it saves
+constexpr unsigned kDeflate = 1;     // the fastest; higher levels gain a few per cent on poses
 /// Deflate cannot pack better: an array that claims more than that times the file is a lie.
 constexpr std::uint64_t kMaxCompression = 1032;
+constexpr double kAlwaysAllowed = 64e6;  // bytes; segments of trajectories are smaller
 
 hid_t memory_access() {
   const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
@@ -28,6 +36,23 @@ hsize_t product(const Shape64& dims) {
   hsize_t count = 1;
   for (const hsize_t d : dims) count *= d;
   return count;
+}
+
+/// Bytes of equal weight together, as HDF5's shuffle filter does.
+void shuffle(const std::vector<double>& from, std::vector<unsigned char>& to) {
+  const std::size_t n = from.size();
+  to.resize(8 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto word = std::bit_cast<std::uint64_t>(from[i]);
+    for (std::size_t b = 0; b < 8; ++b) to[b * n + i] = static_cast<unsigned char>(word >> (8 * b));
+  }
+}
+
+/// Do most numbers differ from those a row before?
+bool moves(const std::vector<double>& column, std::size_t width) {
+  std::size_t changed = 0;
+  for (std::size_t i = width; i < column.size(); ++i) changed += column[i] != column[i - width];
+  return 2 * changed > column.size() - std::min(width, column.size());
 }
 
 }  // namespace
@@ -75,6 +100,61 @@ void DataWriter::write(const std::string& name, hid_t type, const void* values, 
                 H5Dclose);
   if (!id.valid()) fail(name);
   if (count > 0 && H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) fail(name);
+}
+
+void DataWriter::columns(const std::string& name, const std::vector<double>& values, Shape64 dims) {
+  const hsize_t count = product(dims);
+  if (count * sizeof(double) <= kSmall) {
+    array(name, values, std::move(dims));
+    return;
+  }
+  const hsize_t rows = dims[0], parts = dims.size() > 1 ? dims.back() : 1;
+  const hsize_t width = count / rows / parts;
+  Shape64 chunk = dims, offset(dims.size(), 0);
+  chunk[0] = std::clamp<hsize_t>(kColumnBytes / (sizeof(double) * width), 1, rows);
+  if (dims.size() > 1) chunk.back() = 1;
+  const H5Id space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose);
+  const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation, false);
+  H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+  H5Pset_shuffle(creation);
+  H5Pset_deflate(creation, kDeflate);
+  const H5Id id(
+      H5Dcreate2(file_, name.c_str(), type_of(double{}), space, H5P_DEFAULT, creation, H5P_DEFAULT),
+      H5Dclose);
+  if (!id.valid()) fail(name);
+  std::vector<double> column;
+  std::vector<unsigned char> bytes, packed;
+  for (hsize_t row = 0; row < rows; row += chunk[0]) {
+    const hsize_t here = std::min(chunk[0], rows - row);
+    for (hsize_t c = 0; c < parts; ++c) {
+      const double* from = values.data() + row * width * parts + c;
+      column.assign(chunk[0] * width, 0.0);  // the last chunk is as long as the others
+      std::uint64_t bits = 0;
+      for (hsize_t i = 0; i < here * width; ++i) {
+        column[i] = from[i * parts];
+        bits |= std::bit_cast<std::uint64_t>(column[i]);
+      }
+      if (bits == 0) continue;  // a chunk that is not there reads as zeros
+      unsigned mask = kUnfiltered;
+      const void* data = column.data();
+      std::size_t size = column.size() * sizeof(double);
+      if (!moves(column, width)) {
+        shuffle(column, bytes);
+        uLongf length = compressBound(bytes.size());
+        packed.resize(length);
+        if (compress2(packed.data(), &length, bytes.data(), bytes.size(), kDeflate) == Z_OK &&
+            length < size) {
+          mask = 0;
+          data = packed.data();
+          size = length;
+        }
+      }
+      offset[0] = row;
+      if (dims.size() > 1) offset.back() = c;
+      if (H5Dwrite_chunk(id, H5P_DEFAULT, mask, offset.data(), size, data) < 0) fail(name);
+    }
+  }
 }
 
 void DataWriter::texts(const std::string& name, const std::vector<std::string>& values,
@@ -156,15 +236,47 @@ std::vector<T> DataReader::read(const std::string& name, hid_t memory, H5T_class
     count *= static_cast<double>(found[i]);
   }
   if (!right) fail(name, "does not have the shape the format says");
-  if (count * sizeof(T) > static_cast<double>(kMaxCompression) * static_cast<double>(size_))
+  // Chunks of zeros are not stored at all, hence the allowance.
+  if (count * sizeof(T) >
+      std::max(kAlwaysAllowed, static_cast<double>(kMaxCompression) * static_cast<double>(size_)))
     fail(name, "announces more than the file can hold");
   const H5Id id(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
   const H5Id type(H5Dget_type(id), H5Tclose);
   if (!type.valid() || H5Tget_class(type) != kind) fail(name, "has the wrong type");
   std::vector<T> values(static_cast<std::size_t>(count));
+  if constexpr (std::is_same_v<T, double>)
+    if (read_columns(name, id, found, values)) return values;
   if (!values.empty() && H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     fail(name, "cannot be read (damaged data)");
   return values;
+}
+
+bool DataReader::read_columns(const std::string& name, hid_t id, const Shape64& dims,
+                              std::vector<double>& values) const {
+  const H5Id creation(H5Dget_create_plist(id), H5Pclose);
+  if (dims.size() < 2 || dims.back() < 2 || values.empty() || !creation.valid() ||
+      H5Pget_layout(creation) != H5D_CHUNKED)
+    return false;
+  Shape64 chunk(dims.size());
+  if (H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data()) < 0 || chunk.back() != 1)
+    return false;
+  // HDF5 would scatter number by number; a whole column it copies chunk by chunk.
+  const std::size_t parts = static_cast<std::size_t>(dims.back());
+  std::vector<double> column(values.size() / parts);
+  Shape64 begin(dims.size(), 0), extent = dims;
+  extent.back() = 1;
+  const hsize_t length = column.size();
+  const H5Id file(H5Dget_space(id), H5Sclose),
+      memory(H5Screate_simple(1, &length, nullptr), H5Sclose);
+  for (std::size_t c = 0; c < parts; ++c) {
+    begin.back() = c;
+    if (H5Sselect_hyperslab(file, H5S_SELECT_SET, begin.data(), nullptr, extent.data(), nullptr) <
+            0 ||
+        H5Dread(id, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, column.data()) < 0)
+      fail(name, "cannot be read (damaged data)");
+    for (std::size_t i = 0; i < column.size(); ++i) values[i * parts + c] = column[i];
+  }
+  return true;
 }
 
 std::vector<double> DataReader::doubles(const std::string& name, const Shape64& expected) const {

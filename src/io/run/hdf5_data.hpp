@@ -62,6 +62,9 @@ class DataWriter {
   void array(const std::string& name, const std::vector<T>& values) {
     array(name, values, {values.size()});
   }
+  /// Numbers that come in rows of (…, components): a chunk holds one component. What stands still
+  /// from row to row is packed, what moves is kept as it is: packing noise costs more than a step.
+  void columns(const std::string& name, const std::vector<double>& values, Shape64 dims);
   void text(const std::string& name, const std::string& value) { texts(name, {value}, true); }
   void texts(const std::string& name, const std::vector<std::string>& values, bool scalar = false);
   /// Writes the file: temporary name, sync, rename. Throws Error and leaves what was there.
@@ -98,6 +101,9 @@ class DataReader {
   [[noreturn]] void fail(const std::string& name, const std::string& what) const;
 
  private:
+  /// Fills `values` component by component where a chunk holds one; false: it does not.
+  bool read_columns(const std::string& name, hid_t id, const Shape64& dims,
+                    std::vector<double>& values) const;
   template <class T>
   std::vector<T> read(const std::string& name, hid_t memory, H5T_class_t kind,
                       const Shape64& expected) const;
