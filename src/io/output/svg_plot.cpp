@@ -106,6 +106,27 @@ std::string curve(const std::vector<double>& time, const std::vector<double>& va
          "\" stroke-width=\"1.5\" points=\"" + points + "\"/>\n";
 }
 
+/// Names of the curves in rows above them, where no curve can be. Returns the height taken.
+double legend(const std::vector<Signal>& signals, std::string& out) {
+  constexpr double kRow = 18, kLetter = 7.5, kMark = 30, kGap = 24;  // widths of a common font
+  double x = kLeft, y = kTop;
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    const Signal& s = signals[i];
+    const std::string text = s.name + (s.unit.empty() ? "" : " [" + s.unit + "]");
+    const double width = kMark + kLetter * static_cast<double>(text.size()) + kGap;
+    if (x > kLeft && x + width > kWidth - kRight) {
+      x = kLeft;
+      y += kRow;
+    }
+    const std::string style =
+        "stroke-width=\"3\" stroke=\"" + std::string(kColours[i % std::size(kColours)]) + "\"";
+    out += line(x, y - 4, x + kMark - 6, y - 4, style.c_str());
+    out += label(x + kMark, y, text, "");
+    x += width;
+  }
+  return y + kRow - kTop;
+}
+
 }  // namespace
 
 std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
@@ -123,10 +144,8 @@ std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
   if (!(high >= low)) throw Error(signals[0].name, "has no finite value");
   const Axis across(t.time.front(), t.time.back()), up(low, high);
   constexpr const char* kGrid = "stroke=\"#ddd\"";
-  std::string out =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"450\" "
-      "viewBox=\"0 0 800 450\" font-family=\"sans-serif\" font-size=\"13\">\n"
-      "<rect width=\"800\" height=\"450\" fill=\"white\"/>\n";
+  std::string names, out;
+  const double taken = legend(signals, names);
   const double left = kLeft, right = kWidth - kRight, top = kTop, bottom = kHeight - kBottom;
   across.ticks([&](double v) {
     out += line(x_of(across, v), top, x_of(across, v), bottom, kGrid);
@@ -139,17 +158,15 @@ std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
   out += line(left, bottom, right, bottom, "stroke=\"#333\"");
   out += line(left, top, left, bottom, "stroke=\"#333\"");
   out += label(0.5 * (left + right), kHeight - 12, "time [s]", "text-anchor=\"middle\"");
-  out += label(0.5 * (left + right), 20, title, "text-anchor=\"middle\" font-size=\"15\"");
-  for (std::size_t i = 0; i < signals.size(); ++i) {
-    const char* colour = kColours[i % std::size(kColours)];
-    out += curve(t.time, signals[i].values, across, up, colour);
-    const double y = top + 16 + 18 * static_cast<double>(i);
-    out += line(left + 12, y - 4, left + 36, y - 4,
-                ("stroke-width=\"3\" stroke=\"" + std::string(colour) + "\"").c_str());
-    const std::string unit = signals[i].unit.empty() ? "" : " [" + signals[i].unit + "]";
-    out += label(left + 42, y, signals[i].name + unit, "");
-  }
-  return out + "</svg>\n";
+  for (std::size_t i = 0; i < signals.size(); ++i)
+    out += curve(t.time, signals[i].values, across, up, kColours[i % std::size(kColours)]);
+  const std::string height = fixed(kHeight + taken);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"" + height +
+         "\" viewBox=\"0 0 800 " + height +
+         "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"800\" height=\"" + height +
+         "\" fill=\"white\"/>\n" +
+         label(0.5 * (left + right), 20, title, "text-anchor=\"middle\" font-size=\"15\"") + names +
+         "<g transform=\"translate(0 " + fixed(taken) + ")\">\n" + out + "</g>\n</svg>\n";
 }
 
 }  // namespace orthant
