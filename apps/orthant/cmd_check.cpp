@@ -35,6 +35,10 @@ void print_summary(const std::string& path, const LoadedScene& scene) {
              count(m.joints().size(), "joint", "joints"),
              count(m.forces().size(), "force", "forces"),
              count(m.actuators().size(), "actuator", "actuators"));
+  for (const FlexiblePart& part : m.flexible_parts())
+    fmt::print("  flexible part {}: {}, {}\n", part.name,
+               count(static_cast<std::size_t>(part.node_count), "node", "nodes"),
+               count(static_cast<std::size_t>(part.element_count()), "element", "elements"));
   fmt::print("  {}, {} steps of {:g} s\n", m.planar() ? "planar" : "spatial", scene.steps,
              scene.settings.h);
   for (const std::string& note : scene.notes) fmt::print("  note: {}\n", note);

@@ -19,7 +19,7 @@ namespace orthant::app {
 namespace {
 
 struct OutputOptions {
-  std::string run, output, vtk, csv;
+  std::string run, output, vtk, csv, colour = "displacement";
   std::vector<std::string> signals;
   std::int64_t every = 1;
   bool no_open = false, json = false;
@@ -37,9 +37,19 @@ bool open_in_browser(const std::string& path) {
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+PartColour colour_of(const std::string& word) {
+  if (word == "displacement") return PartColour::Displacement;
+  if (word == "stress") return PartColour::Stress;
+  const std::string_view known[] = {"displacement", "stress"};
+  const std::string near = nearest_spelling(word, known, 2);
+  throw Error("--colour", fmt::format("unknown '{}'{}; allowed: displacement, stress", word,
+                                      near.empty() ? "" : " (did you mean '" + near + "'?)"));
+}
+
 int run_view(const OutputOptions& options) {
+  const PartColour colour = colour_of(options.colour);
   const Trajectory t = read_trajectory(options.run, {.every = options.every});
-  const std::string json = view_json(t, options.run);
+  const std::string json = view_json(t, options.run, colour);
   const bool own = options.output.empty();
   const std::string path =
       own ? options.run + (options.json ? "/view.json" : "/view.html") : options.output;
@@ -56,7 +66,11 @@ int run_plot(const OutputOptions& options) {
   for (const std::string& name : options.signals) signals.push_back(signal_of(t, name));
   if (signals.empty()) signals.push_back(signal_of(t, "energy"));
   const std::string path = options.output.empty() ? options.run + "/plot.svg" : options.output;
-  if (!path.ends_with(".svg")) throw Error(path, "plots are SVG; the name must end in .svg");
+  if (!path.ends_with(".svg"))
+    throw Error(
+        path,
+        "plots are SVG: the name must end in .svg; rsvg-convert, Inkscape or a browser make "
+        "pixels of them");
   write_file(path, plot_svg(t, signals, t.name));
   fmt::print("{}\n", path);
   return kSuccess;
@@ -68,8 +82,9 @@ int run_export(const OutputOptions& options) {
   const Trajectory t = read_trajectory(options.run, {.every = options.every});
   if (!options.vtk.empty()) {
     write_vtk(t, options.run, options.vtk);
-    fmt::print("{}/shapes.pvd, bodies.pvd{}: {} frames\n", options.vtk,
-               t.has_contacts() ? ", contacts.pvd" : "", t.frame_count());
+    fmt::print("{}/shapes.pvd, bodies.pvd{}{}: {} frames\n", options.vtk,
+               t.has_contacts() ? ", contacts.pvd" : "", t.parts.empty() ? "" : ", parts.pvd",
+               t.frame_count());
   }
   if (!options.csv.empty()) {
     write_csv(t, options.csv);
@@ -96,6 +111,10 @@ void add_view(CLI::App& root, Run& run) {
       ->add_option("-o,--output", options->output,
                    "write this page and do not open it; default: RUN/view.html")
       ->type_name("FILE");
+  command
+      ->add_option("--colour", options->colour,
+                   "of flexible parts: displacement (default) or stress (von Mises)")
+      ->type_name("BY");
   command->add_flag("--no-open", options->no_open, "only write the page");
   command->add_flag("--json", options->json, "write the viewer's data instead of a page");
   command->footer("Example:\n  orthant view run\n  orthant view run -o run.html\n");

@@ -14,16 +14,21 @@ namespace orthant {
 void write_csv(const Trajectory& trajectory, const std::string& path);
 
 /// bodies_*.vtp (a point a body: orientation, velocity, size), shapes_*.vtp (their surfaces),
-/// contacts_*.vtp (force vectors, normals, set), and bodies.pvd, shapes.pvd, contacts.pvd with the
-/// times, which ParaView opens as series. `run` is the folder the trajectory was read from.
+/// contacts_*.vtp (force vectors, normals, set), parts_*.vtu (flexible parts: displacement, von
+/// Mises stress), and bodies.pvd, shapes.pvd, contacts.pvd, parts.pvd with the times, which
+/// ParaView opens as series. `run` is the folder the trajectory was read from.
 void write_vtk(const Trajectory& trajectory, const std::string& run, const std::string& folder);
 
 /// Curves over time as an SVG picture; one axis, the unit of the first signal.
 std::string plot_svg(const Trajectory& trajectory, const std::vector<Signal>& signals,
                      const std::string& title);
 
+/// What the viewer colours flexible parts by.
+enum class PartColour : std::uint8_t { Displacement, Stress };
+
 /// The JSON of the viewer (format "orthant-view").
-std::string view_json(const Trajectory& trajectory, const std::string& run);
+std::string view_json(const Trajectory& trajectory, const std::string& run,
+                      PartColour colour = PartColour::Displacement);
 /// The page with the JSON in it: one file that works from disk. Throws Error for a page without
 /// the place where the data go.
 std::string view_page(const std::string& json);

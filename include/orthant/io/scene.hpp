@@ -58,6 +58,9 @@ LoadedScene load_scene(const std::string& path, const SceneOptions& options = {}
 LoadedScene parse_scene(const std::string& text, const std::string& name,
                         const SceneOptions& options = {});
 
+LoadedScene parse_urdf(const std::string& text, const std::string& name,
+                       const SceneOptions& options = {});
+
 /// JSON Schema of a scene file (docs/scene.schema.json).
 std::string scene_schema();
 /// The tables of docs/scene.md.

@@ -26,8 +26,13 @@ struct Trajectory {
   std::vector<double> pose;         ///< T N 7: x, y, z, then quaternion w, x, y, z
   std::vector<double> velocity;     ///< T N 6: linear, angular, world axes; empty: not recorded
 
+  /// Nodes of all flexible parts, one part after the other: T M 3, world [m]; empty: no parts.
+  std::vector<double> node;
+  std::vector<std::string> parts;        ///< names, P
+  std::vector<std::int64_t> part_begin;  ///< P + 1: first node of each part, then M
+
   std::vector<std::int64_t> contact_offset;  ///< T + 1; contacts of frame t: [offset[t], [t + 1])
-  std::vector<std::int32_t> contact_a, contact_b;
+  std::vector<std::int32_t> contact_a, contact_b;     ///< body; N + p: flexible part p
   std::vector<double> contact_point, contact_normal;  ///< 3 a contact, world; normal from b to a
   std::vector<double> contact_impulse;                ///< 3 a contact, world, on a [N s]
   std::vector<double> contact_gap;                    ///< [m]
@@ -39,6 +44,7 @@ struct Trajectory {
 
   std::int64_t frame_count() const { return static_cast<std::int64_t>(time.size()); }
   Index body_count() const { return static_cast<Index>(bodies.size()); }
+  std::int64_t node_count() const { return part_begin.empty() ? 0 : part_begin.back(); }
   bool has_contacts() const { return contact_offset.size() == time.size() + 1; }
 };
 

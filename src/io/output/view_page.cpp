@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/output/base64.hpp"
+#include "io/output/parts.hpp"
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
@@ -28,9 +29,15 @@ Json contacts_json(const Trajectory& t) {
   std::vector<float> force;
   force.reserve(t.contact_impulse.size());
   for (const double p : t.contact_impulse) force.push_back(static_cast<float>(p / t.h));
+  // To the viewer a flexible part is no body: -1.
+  const auto sides = [&](std::vector<std::int32_t> list) {
+    for (std::int32_t& i : list)
+      if (i >= t.body_count()) i = -1;
+    return io::base64_as<std::int32_t>(list);
+  };
   return {{"offset", io::base64_as<std::uint32_t>(t.contact_offset)},
-          {"a", io::base64_as<std::int32_t>(t.contact_a)},
-          {"b", io::base64_as<std::int32_t>(t.contact_b)},
+          {"a", sides(t.contact_a)},
+          {"b", sides(t.contact_b)},
           {"point", io::base64_as<float>(t.contact_point)},
           {"normal", io::base64_as<float>(t.contact_normal)},
           {"force", io::base64_as<float>(force)},
@@ -48,9 +55,56 @@ Json signals_json(const Trajectory& t) {
   return out;
 }
 
+/// Surfaces of the flexible parts with one number a node to colour them by. Only nodes that are
+/// seen go in.
+Json meshes_json(const Trajectory& t, const std::string& run, PartColour colour) {
+  io::PartFrames parts(t, run);
+  Json out = Json::array();
+  for (std::size_t p = 0; p < parts.count(); ++p) {
+    const FlexiblePart& part = parts.part(p);
+    std::vector<std::int64_t> number(static_cast<std::size_t>(part.node_count), -1);
+    std::vector<Index> seen;
+    std::vector<std::uint32_t> triangles;
+    const auto add = [&](const auto& corners) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        std::int64_t& place = number[static_cast<std::size_t>(corners[c])];
+        if (place < 0) {
+          place = static_cast<std::int64_t>(seen.size());
+          seen.push_back(corners[c]);
+        }
+        triangles.push_back(static_cast<std::uint32_t>(place));
+      }
+    };
+    if (part.dim == 2)
+      for (const auto& element : part.elements) add(element);
+    else
+      for (const auto& face : part.faces) add(face);
+    std::vector<float> positions, scalar;
+    for (std::size_t f = 0; f < t.time.size(); ++f) {
+      const double* x = parts.nodes(f, p);
+      const std::vector<double> stress =
+          colour == PartColour::Stress ? parts.node_stress(f, p) : std::vector<double>();
+      for (const Index i : seen) {
+        for (Index c = 0; c < 3; ++c) positions.push_back(static_cast<float>(x[3 * i + c]));
+        scalar.push_back(static_cast<float>(colour == PartColour::Stress
+                                                ? stress[static_cast<std::size_t>(i)]
+                                                : parts.displacement(f, p, i).norm()));
+      }
+    }
+    out.push_back({{"name", part.name},
+                   {"nodes", seen.size()},
+                   {"triangles", io::base64_as<std::uint32_t>(triangles)},
+                   {"positions", io::base64_as<float>(positions)},
+                   {"scalar", io::base64_as<float>(scalar)},
+                   {"scalar_name",
+                    colour == PartColour::Stress ? "von Mises stress [Pa]" : "displacement [m]"}});
+  }
+  return out;
+}
+
 }  // namespace
 
-std::string view_json(const Trajectory& t, const std::string& run) {
+std::string view_json(const Trajectory& t, const std::string& run, PartColour colour) {
   const std::string path = run + "/model.json";
   Json model;
   try {
@@ -73,6 +127,7 @@ std::string view_json(const Trajectory& t, const std::string& run) {
   if (!t.velocity.empty()) out["velocities"] = io::base64_as<float>(t.velocity);
   if (t.has_contacts()) out["contacts"] = contacts_json(t);
   if (model.contains("joints") && !model["joints"].empty()) out["joints"] = model["joints"];
+  if (!t.parts.empty()) out["meshes"] = meshes_json(t, run, colour);
   out["signals"] = signals_json(t);
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

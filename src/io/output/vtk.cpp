@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/vtk.cpp: Trajectory => XML PolyData (.vtp) a frame and ParaView collections (.pvd).
+// io/output/vtk.cpp: Trajectory => XML files (.vtp, .vtu) a frame and ParaView collections (.pvd).
 // Arrays are base64 with a 64-bit length in front. Surfaces are cut into triangles here, so that
 // ParaView shows shapes as they are without a filter.
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "io/output/base64.hpp"
+#include "io/output/parts.hpp"
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
@@ -203,6 +204,22 @@ std::string piece_xml(const std::vector<float>& points, const std::vector<std::i
          ">\n</Piece>\n</PolyData>\n</VTKFile>\n";
 }
 
+/// Tetrahedra or triangles of flexible parts with their data.
+std::string grid_xml(const std::vector<float>& points, const std::vector<std::int64_t>& cells,
+                     const std::vector<std::int64_t>& offsets,
+                     const std::vector<std::uint8_t>& types, const std::string& point_data,
+                     const std::string& cell_data) {
+  return "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
+         "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece "
+         "NumberOfPoints=\"" +
+         std::to_string(points.size() / 3) + "\" NumberOfCells=\"" + std::to_string(types.size()) +
+         "\">\n<PointData>\n" + point_data + "</PointData>\n<CellData>\n" + cell_data +
+         "</CellData>\n<Points>\n" + floats("Points", 3, points) + "</Points>\n<Cells>\n" +
+         integers("connectivity", cells) + integers("offsets", offsets) +
+         array_xml("UInt8", "types", 1, types) +
+         "</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n";
+}
+
 std::vector<std::int64_t> counting(std::size_t count) {
   std::vector<std::int64_t> out(count);
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(i);
@@ -215,8 +232,8 @@ void push(std::vector<float>& to, const double* from, std::size_t count) {
 
 class Exporter {
  public:
-  Exporter(const Trajectory& t, const Json& model, std::string folder)
-      : t_(t), folder_(std::move(folder)), n_(t.bodies.size()) {
+  Exporter(const Trajectory& t, const Json& model, const std::string& run, std::string folder)
+      : t_(t), folder_(std::move(folder)), n_(t.bodies.size()), parts_(t, run) {
     double reach = 1;  // a half-space is drawn as large as the scene
     for (std::size_t i = 0; i < t.pose.size(); i += 7)
       for (std::size_t c = 0; c < 3; ++c) reach = std::max(reach, 1.5 * std::abs(t.pose[i + c]));
@@ -240,6 +257,9 @@ class Exporter {
     write("bodies", number, f, bodies_xml(f));
     write("shapes", number, f, shapes_xml(f));
     if (t_.has_contacts()) write("contacts", number, f, contacts_xml(f));
+    if (parts_.count() == 0) return;
+    std::snprintf(number, sizeof number, "_%06zu.vtu", f);
+    write("parts", number, f, parts_xml(f));
   }
 
   void finish() {
@@ -319,9 +339,37 @@ class Exporter {
                      "");
   }
 
+  std::string parts_xml(std::size_t f) {
+    constexpr std::uint8_t kTriangle = 5, kTetrahedron = 10;  // VTK's numbers
+    std::vector<float> points, displacement, stress, node_stress;
+    std::vector<std::int64_t> cells, offsets, of_part;
+    std::vector<std::uint8_t> types;
+    for (std::size_t p = 0; p < parts_.count(); ++p) {
+      const FlexiblePart& part = parts_.part(p);
+      const auto first = static_cast<std::int64_t>(points.size() / 3);
+      push(points, parts_.nodes(f, p), 3 * static_cast<std::size_t>(part.node_count));
+      for (Index i = 0; i < part.node_count; ++i)
+        push(displacement, parts_.displacement(f, p, i).data(), 3);
+      for (const auto& element : part.elements) {
+        for (Index c = 0; c < part.corner_count(); ++c)
+          cells.push_back(first + element[static_cast<std::size_t>(c)]);
+        offsets.push_back(static_cast<std::int64_t>(cells.size()));
+        types.push_back(part.dim == 3 ? kTetrahedron : kTriangle);
+        of_part.push_back(static_cast<std::int64_t>(p));
+      }
+      const std::vector<double> elements = parts_.stress(f, p), nodes = parts_.node_stress(f, p);
+      push(stress, elements.data(), elements.size());
+      push(node_stress, nodes.data(), nodes.size());
+    }
+    return grid_xml(points, cells, offsets, types,
+                    floats("displacement", 3, displacement) + floats("von_mises", 1, node_stress),
+                    integers("part", of_part) + floats("von_mises", 1, stress));
+  }
+
   const Trajectory& t_;
   std::string folder_;
   std::size_t n_;
+  io::PartFrames parts_;
   std::vector<Mesh> meshes_;
   std::vector<std::pair<std::string, std::string>> series_;
 };
@@ -334,7 +382,7 @@ void write_vtk(const Trajectory& t, const std::string& run, const std::string& f
   if (error) throw Error(folder, "cannot be made: " + error.message());
   try {
     const Json model = Json::parse(read_file(run + "/model.json"));
-    Exporter exporter(t, model, folder);
+    Exporter exporter(t, model, run, folder);
     for (std::size_t f = 0; f < t.time.size(); ++f) exporter.frame(f);
     exporter.finish();
   } catch (const Json::exception& damage) {

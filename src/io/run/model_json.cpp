@@ -73,6 +73,25 @@ Json joint_json(const Joint& joint, const double* parameters) {
           {"anchor_a", vector_json(X.x)}, {"axis_a", vector_json(rotate(X.p, axis))}};
 }
 
+/// Rest shape and elements of a flexible part.
+Json part_json(const FlexiblePart& part, const LoadedScene& scene) {
+  std::vector<double> rest;
+  for (Index i = 0; i < part.node_count; ++i) {
+    const Vec3 x = node_position(part, scene.state.q, i);
+    rest.insert(rest.end(), x.data(), x.data() + 3);
+  }
+  std::vector<std::uint32_t> elements;
+  for (const auto& element : part.elements)
+    for (Index c = 0; c < part.corner_count(); ++c)
+      elements.push_back(static_cast<std::uint32_t>(element[static_cast<std::size_t>(c)]));
+  return {{"name", part.name},
+          {"dim", part.dim},
+          {"node_count", part.node_count},
+          {"element_count", part.element_count()},
+          {"rest", base64_as<double>(rest)},
+          {"elements", base64_as<std::uint32_t>(elements)}};
+}
+
 }  // namespace
 
 std::string model_json(const LoadedScene& scene) {
@@ -90,10 +109,14 @@ std::string model_json(const LoadedScene& scene) {
     bodies.push_back(std::move(one));
   }
   for (const Joint& joint : m.joints()) joints.push_back(joint_json(joint, parameters));
-  const Json out = {{"format", "orthant-model"},  {"version", 1},
-                    {"name", scene.name},         {"planar", m.planar()},
-                    {"h", scene.settings.h},      {"bodies", std::move(bodies)},
-                    {"joints", std::move(joints)}};
+  Json out = {{"format", "orthant-model"},  {"version", 1},          {"name", scene.name},
+              {"planar", m.planar()},       {"h", scene.settings.h}, {"bodies", std::move(bodies)},
+              {"joints", std::move(joints)}};
+  if (!m.flexible_parts().empty()) {
+    out["parts"] = Json::array();
+    for (const FlexiblePart& part : m.flexible_parts())
+      out["parts"].push_back(part_json(part, scene));
+  }
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

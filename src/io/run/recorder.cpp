@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "io/run/hdf5_data.hpp"
 #include "orthant/base/error.hpp"
@@ -49,6 +50,45 @@ ContactSetWord set_of(const LoadedScene& scene, const SolveRecord& solve, const 
                                                                           : ContactSetWord::Stick;
 }
 
+/// Of a contact of a flexible surface that is pressed.
+ContactSetWord set_of(const LoadedScene& scene, const SolveRecord& solve, const VecX& v_after,
+                      const FlexibleContact& c, const Vec3& impulse) {
+  const Model& m = scene.model;
+  const double friction =
+      contact_material(m, scene.parameters, c.material_a, c.material_b).friction;
+  const double n = impulse.dot(c.normal), t = (impulse - n * c.normal).norm();
+  if (!(n > 0)) return ContactSetWord::Separate;
+  if (t < (1 - kOnCone) * friction * n) return ContactSetWord::Stick;
+  Vec3 slip = Vec3::Zero();
+  double around = scene.parameters.values.segment<3>(m.gravity()).norm() * scene.settings.h;
+  for (int i = 0; i < c.corner_count; ++i) {
+    const FlexibleContact::Corner& corner = c.corners[i];
+    const Vec3 v =
+        corner.weight * node_velocity(m.flexible_parts()[static_cast<std::size_t>(corner.part)],
+                                      v_after, corner.node);
+    slip += v;
+    around += v.norm();
+  }
+  if (c.body_sign != 0) {
+    const Vec3 v = velocity_at(m, m.shape(c.shape).body, solve.q, v_after, c.point);
+    slip += c.body_sign * v;
+    around += v.norm();
+  }
+  return (slip - slip.dot(c.normal) * c.normal).norm() > kAtRest * around ? ContactSetWord::Slide
+                                                                          : ContactSetWord::Stick;
+}
+
+/// Whose surfaces meet: bodies by their number, flexible parts behind them.
+std::pair<std::int32_t, std::int32_t> sides_of(const Model& m, const FlexibleContact& c) {
+  const auto bodies = static_cast<std::int32_t>(m.bodies().size());
+  std::int32_t a = -1, b = -1;
+  for (int i = 0; i < c.corner_count; ++i)
+    (c.corners[i].weight > 0 ? a : b) = bodies + static_cast<std::int32_t>(c.corners[i].part);
+  if (c.body_sign > 0) a = index_of(m.shape(c.shape).body);
+  if (c.body_sign < 0) b = index_of(m.shape(c.shape).body);
+  return {a, b};
+}
+
 }  // namespace
 
 std::string segment_path(const std::string& folder, std::int64_t segment) {
@@ -79,6 +119,7 @@ void Recorder::add(const State& state, const WarmStart& warm, const StepReport& 
   frames_.time.push_back(state.t);
   frames_.step.push_back(state.step);
   add_bodies(state);
+  add_nodes(state);
   if (scene_.record.contacts) add_contacts(warm, record);
   frames_.kinetic.push_back(report.kinetic);
   frames_.potential.push_back(report.potential);
@@ -91,24 +132,34 @@ void Recorder::add(const State& state, const WarmStart& warm, const StepReport& 
 }
 
 void Recorder::add_bodies(const State& state) {
+  const std::size_t count = scene_.model.bodies().size();
+  frames_.pose.resize(frames_.pose.size() + 7 * count);
+  double* to = frames_.pose.data() + frames_.pose.size() - 7 * count;
   for (const Body& body : scene_.model.bodies()) {
     const Pose X = body_pose(body, state.q.data());
-    for (const double x : {X.x[0], X.x[1], X.x[2], X.p.w, X.p.x, X.p.y, X.p.z})
-      frames_.pose.push_back(x);
+    for (const double x : {X.x[0], X.x[1], X.x[2], X.p.w, X.p.x, X.p.y, X.p.z}) *to++ = x;
   }
   if (!scene_.record.velocities) return;
+  frames_.velocity.resize(frames_.velocity.size() + 6 * count, 0.0);
+  to = frames_.velocity.data() + frames_.velocity.size() - 6 * count;
   for (const Body& body : scene_.model.bodies()) {
-    double v[6] = {0, 0, 0, 0, 0, 0};
     if (body.v_begin != kNone) {
       const double* from = state.v.data() + body.v_begin;
-      if (body.planar) {
-        v[0] = from[0], v[1] = from[1], v[5] = from[2];
-      } else {
-        std::copy(from, from + 6, v);
-      }
+      if (body.planar)
+        to[0] = from[0], to[1] = from[1], to[5] = from[2];
+      else
+        std::copy(from, from + 6, to);
     }
-    frames_.velocity.insert(frames_.velocity.end(), v, v + 6);
+    to += 6;
   }
+}
+
+void Recorder::add_nodes(const State& state) {
+  for (const FlexiblePart& part : scene_.model.flexible_parts())
+    for (Index i = 0; i < part.node_count; ++i) {
+      const Vec3 x = node_position(part, state.q, i);
+      frames_.node.insert(frames_.node.end(), x.data(), x.data() + 3);
+    }
 }
 
 void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
@@ -117,33 +168,51 @@ void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
   if (record != nullptr)
     for (const SolveRecord& solve : record->solves)
       if (solve.kind == SolveKind::Step || solve.kind == SolveKind::Recursion) last = &solve;
+  // Entries of a warm start are sorted by key, contacts mostly so: the next one is near the last.
+  const auto entries = [&, at = warm.contacts.begin()](const ContactKey& key) mutable {
+    const auto before = [](const WarmStart::Entry& e, const ContactKey& k) { return e.key < k; };
+    if (at != warm.contacts.begin() && !before(*std::prev(at), key))
+      at = std::lower_bound(warm.contacts.begin(), at, key, before);
+    while (at != warm.contacts.end() && before(*at, key)) ++at;
+    return at != warm.contacts.end() && at->key == key ? &at->impulse_W : nullptr;
+  };
   if (last != nullptr) {
+    auto find = entries;
     for (const Contact& c : last->contacts.contacts) {
-      const auto entry = std::lower_bound(
-          warm.contacts.begin(), warm.contacts.end(), c.key,
-          [](const WarmStart::Entry& e, const ContactKey& key) { return e.key < key; });
-      const bool pressed = entry != warm.contacts.end() && entry->key == c.key;
-      const Vec3 impulse = pressed ? entry->impulse_W : Vec3(Vec3::Zero());
-      const Vec3 point = 0.5 * (c.point_a + c.point_b);
-      frames_.contact_a.push_back(index_of(c.body_a));
-      frames_.contact_b.push_back(index_of(c.body_b));
-      frames_.contact_point.insert(frames_.contact_point.end(), point.data(), point.data() + 3);
-      frames_.contact_normal.insert(frames_.contact_normal.end(), c.normal.data(),
-                                    c.normal.data() + 3);
-      frames_.contact_impulse.insert(frames_.contact_impulse.end(), impulse.data(),
-                                     impulse.data() + 3);
-      frames_.contact_gap.push_back(c.gap);
-      const ContactSetWord set =
-          pressed ? set_of(scene_, *last, record->after.v, c, impulse) : ContactSetWord::Separate;
-      frames_.contact_set.push_back(static_cast<std::uint8_t>(set));
+      const Vec3* impulse = find(c.key);
+      add_contact(index_of(c.body_a), index_of(c.body_b), 0.5 * (c.point_a + c.point_b), c.normal,
+                  c.gap, impulse,
+                  impulse == nullptr ? ContactSetWord::Separate
+                                     : set_of(scene_, *last, record->after.v, c, *impulse));
+    }
+    auto find_flexible = entries;
+    for (const FlexibleContact& c : last->contacts.flexible) {
+      const Vec3* impulse = find_flexible(c.key);
+      const auto [a, b] = sides_of(scene_.model, c);
+      add_contact(a, b, c.point, c.normal, c.gap, impulse,
+                  impulse == nullptr ? ContactSetWord::Separate
+                                     : set_of(scene_, *last, record->after.v, c, *impulse));
     }
   }
   frames_.contact_offset.push_back(static_cast<std::int64_t>(frames_.contact_a.size()));
 }
 
+void Recorder::add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
+                           double gap, const Vec3* impulse, ContactSetWord set) {
+  static const Vec3 kNothing = Vec3::Zero();
+  const Vec3& p = impulse != nullptr ? *impulse : kNothing;
+  frames_.contact_a.push_back(a);
+  frames_.contact_b.push_back(b);
+  frames_.contact_point.insert(frames_.contact_point.end(), point.data(), point.data() + 3);
+  frames_.contact_normal.insert(frames_.contact_normal.end(), normal.data(), normal.data() + 3);
+  frames_.contact_impulse.insert(frames_.contact_impulse.end(), p.data(), p.data() + 3);
+  frames_.contact_gap.push_back(gap);
+  frames_.contact_set.push_back(static_cast<std::uint8_t>(set));
+}
+
 std::size_t Recorder::bytes() const {
-  return 8 * (frames_.pose.size() + frames_.velocity.size() + 11 * frames_.contact_a.size() +
-              11 * frames_.time.size());
+  return 8 * (frames_.pose.size() + frames_.velocity.size() + frames_.node.size() +
+              11 * frames_.contact_a.size() + 11 * frames_.time.size());
 }
 
 void Recorder::write_segment(std::int64_t segment) {
@@ -154,17 +223,18 @@ void Recorder::write_segment(std::int64_t segment) {
   out.text("orthant_version", version());
   out.array("time", f.time);
   out.array("step", f.step);
-  out.array("pose", f.pose, {T, N, 7});
-  if (scene_.record.velocities) out.array("velocity", f.velocity, {T, N, 6});
+  out.columns("pose", f.pose, {T, N, 7});
+  if (scene_.record.velocities) out.columns("velocity", f.velocity, {T, N, 6});
+  if (!f.node.empty()) out.columns("node", f.node, {T, f.node.size() / (3 * T), 3});
   if (scene_.record.contacts) {
     out.group("contacts");
     out.array("contacts/offset", f.contact_offset);
     out.array("contacts/body_a", f.contact_a);
     out.array("contacts/body_b", f.contact_b);
-    out.array("contacts/point", f.contact_point, {K, 3});
-    out.array("contacts/normal", f.contact_normal, {K, 3});
-    out.array("contacts/impulse", f.contact_impulse, {K, 3});
-    out.array("contacts/gap", f.contact_gap);
+    out.columns("contacts/point", f.contact_point, {K, 3});
+    out.columns("contacts/normal", f.contact_normal, {K, 3});
+    out.columns("contacts/impulse", f.contact_impulse, {K, 3});
+    out.columns("contacts/gap", f.contact_gap, {K});
     out.array("contacts/set", f.contact_set);
   }
   out.group("report");
@@ -177,7 +247,18 @@ void Recorder::write_segment(std::int64_t segment) {
   out.array("report/iterations", f.iterations);
   out.array("report/outcome", f.outcome);
   out.commit();
-  frames_ = {};
+  forget_frames();
+}
+
+void Recorder::forget_frames() {
+  Trajectory& f = frames_;  // their memory stays: the next segment is as long
+  for (auto* x : {&f.time, &f.pose, &f.velocity, &f.node, &f.contact_point, &f.contact_normal,
+                  &f.contact_impulse, &f.contact_gap, &f.kinetic, &f.potential, &f.residual,
+                  &f.deepest, &f.joint_error})
+    x->clear();
+  for (auto* x : {&f.step, &f.contact_offset, &f.contacts, &f.iterations, &f.outcome}) x->clear();
+  for (auto* x : {&f.contact_a, &f.contact_b}) x->clear();
+  f.contact_set.clear();
 }
 
 }  // namespace orthant::io

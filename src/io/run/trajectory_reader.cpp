@@ -84,6 +84,10 @@ void append_segment(Trajectory& t, const std::string& path, const TrajectoryOpti
   if (options.velocities && in.has("velocity"))
     append_all(t.velocity, in.doubles("velocity", {T, N, 6}), kept, 6 * static_cast<std::size_t>(N),
                all);
+  if (t.node_count() > 0) {
+    const auto M = static_cast<hsize_t>(t.node_count());
+    append_all(t.node, in.doubles("node", {T, M, 3}), kept, 3 * static_cast<std::size_t>(M), all);
+  }
   if (options.contacts && in.has("contacts/offset")) {
     if (t.contact_offset.empty()) t.contact_offset.push_back(0);
     append_contacts(t, in, kept, T);
@@ -192,6 +196,13 @@ Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& o
     t.planar = model.at("planar").get<bool>();
     t.h = model.at("h").get<double>();
     for (const auto& body : model.at("bodies")) t.bodies.push_back(body.at("name"));
+    if (model.contains("parts")) {
+      t.part_begin.push_back(0);
+      for (const auto& part : model.at("parts")) {
+        t.parts.push_back(part.at("name"));
+        t.part_begin.push_back(t.part_begin.back() + part.at("node_count").get<std::int64_t>());
+      }
+    }
   } catch (const nlohmann::json::exception& error) {
     throw Error(folder + "/model.json", std::string("is damaged: ") + error.what());
   }
@@ -204,9 +215,9 @@ Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& o
 
 std::uint64_t hash_of(const Trajectory& t) {
   io::Hash hash;
-  for (const auto* x :
-       {&t.time, &t.pose, &t.velocity, &t.contact_point, &t.contact_normal, &t.contact_impulse,
-        &t.contact_gap, &t.kinetic, &t.potential, &t.residual, &t.deepest, &t.joint_error})
+  for (const auto* x : {&t.time, &t.pose, &t.velocity, &t.node, &t.contact_point, &t.contact_normal,
+                        &t.contact_impulse, &t.contact_gap, &t.kinetic, &t.potential, &t.residual,
+                        &t.deepest, &t.joint_error})
     hash.add_all(*x);
   for (const auto* x : {&t.step, &t.contact_offset, &t.contacts, &t.iterations, &t.outcome})
     hash.add_all(*x);

@@ -31,7 +31,8 @@ enum class ShapeWord : unsigned char {
   HalfPlane,
   Ellipse
 };
-enum class ForceWord : unsigned char { Body, Point, Spring };
+enum class ForceWord : unsigned char { Body, Point, Spring, Nodes };
+enum class FlexibleWord : unsigned char { Box, Cylinder, Ball, Rectangle, Disc, File, Mesh };
 enum class ActuatorWord : unsigned char { Joint, Body };
 enum class PopulationWord : unsigned char { Grid, Lattice, Random };
 enum class LatticeWord : unsigned char { Cubic, Hexagonal, Bcc, Fcc };
@@ -103,9 +104,47 @@ struct JointDescription : JointSpec {
   Where where = {};
 };
 
+/// Nodes of a flexible part: those in a box of its mesh frame.
+struct RegionDescription {
+  std::optional<Vec3> lower = {}, upper = {};  ///< not given: no bound
+  Where where = {};
+};
+struct AttachmentDescription {
+  std::string body = {};
+  std::optional<Vec3> lower = {}, upper = {};
+  Where where = {};
+};
+
+struct FlexibleDescription {
+  FlexibleWord type = FlexibleWord::Box;
+  std::string name = {};
+  std::vector<double> size = {};
+  double radius = 0, length = 0;
+  Counts cells = {};
+  std::string file = {};
+  double scale = 1;
+  std::vector<Vec3> nodes = {};
+  std::vector<double> elements = {};  ///< corners, 4 an element, in the plane 3
+  double young = 1e6, poisson = 0.3, density = 1000;
+  double damping_mass = 0, damping_stiffness = 0;
+  bool consistent_mass = false, plane_strain = false;
+  Vec3 position = Vec3::Zero();
+  std::optional<Quat> orientation = {};
+  std::optional<Vec3> rotation = {};
+  Vec3 velocity = Vec3::Zero();
+  std::vector<RegionDescription> fixed = {}, driven = {};
+  Vec3 driven_velocity = Vec3::Zero();
+  std::vector<AttachmentDescription> attach = {};
+  bool contact = true;
+  std::string material = {};
+  std::int64_t group = 1, mask = 0xffffffff;
+  Where where = {};
+};
+
 struct ForceDescription {
   ForceWord type = ForceWord::Body;
-  std::string name = {}, body = {}, a = {}, b = "world";
+  std::string name = {}, body = {}, a = {}, b = "world", part = {};
+  std::optional<Vec3> lower = {}, upper = {};
   Vec3 force = Vec3::Zero(), torque = Vec3::Zero(), point = Vec3::Zero();
   Vec3 point_a = Vec3::Zero(), point_b = Vec3::Zero();
   bool body_axes = false;
@@ -173,6 +212,7 @@ struct SceneDescription {
   std::vector<MaterialPairDescription> material_pairs = {};
   std::vector<BodyDescription> bodies = {};
   std::vector<PopulationDescription> populations = {};
+  std::vector<FlexibleDescription> flexible = {};
   std::vector<UrdfDescription> urdf = {};
   std::vector<JointDescription> joints = {};
   std::vector<ForceDescription> forces = {};

@@ -172,6 +172,7 @@ class SceneBuilder {
       remember("joint", joints[i].name, joints[i].where);
       builder_.add_joint(joints[i]);
     }
+    for (std::size_t i = 0; i < scene_.flexible.size(); ++i) add_flexible(scene_.flexible[i], i);
     for (const ForceDescription& f : scene_.forces) add_force(f);
     for (const ActuatorDescription& a : scene_.actuators) add_actuator(a);
     return finish();
@@ -181,6 +182,21 @@ class SceneBuilder {
   void remember(const char* kind, const std::string& name, const Where& where) {
     // The later of two: a name given twice is refused where it is given again.
     places_[std::string(kind) + " '" + name + "'"] = where;
+  }
+
+  void add_flexible(const FlexibleDescription& d, std::size_t number) {
+    FlexibleSpec spec = flexible_spec(d, context_);
+    if (spec.name.empty()) spec.name = "part" + std::to_string(number);
+    remember("flexible part", spec.name, d.where);
+    parts_.emplace_back(spec.name, spec.mesh);
+    builder_.add_flexible(std::move(spec));
+  }
+
+  /// Nodes that a force acts on; of an unknown part none: the builder says what is nearest.
+  std::vector<Index> force_nodes(const ForceDescription& f) const {
+    for (const auto& [name, mesh] : parts_)
+      if (name == f.part) return nodes_in(mesh, f.lower, f.upper, f.where);
+    return {};
   }
 
   void add_force(const ForceDescription& f) {
@@ -197,6 +213,9 @@ class SceneBuilder {
       case ForceWord::Spring:
         builder_.add_force(
             SpringSpec{f.name, f.a, f.b, f.point_a, f.point_b, f.stiffness, f.damping, f.rest});
+        break;
+      case ForceWord::Nodes:
+        builder_.add_force(NodeForceSpec{f.name, f.part, force_nodes(f), f.force});
         break;
     }
   }
@@ -247,7 +266,7 @@ class SceneBuilder {
 
   LoadedScene finish() {
     Model model = build_model();
-    if (model.bodies().empty())
+    if (model.bodies().empty() && model.flexible_parts().empty())
       throw Error(scene_.where.text(), "the scene has no bodies; add some under 'bodies'");
     Parameters parameters = model.default_parameters();
     State state = model.rest_state();
@@ -282,6 +301,7 @@ class SceneBuilder {
   ReadContext& context_;
   ModelBuilder builder_;
   std::vector<BodyDescription> bodies_;
+  std::vector<std::pair<std::string, Mesh>> parts_;  // meshes of flexible parts, by name
   std::vector<ControlTable> controls_;
   std::map<std::string, Where> places_;
 };

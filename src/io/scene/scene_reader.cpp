@@ -188,6 +188,7 @@ SceneDescription describe(const YamlPtr& root, ReadContext& context) {
   for (std::size_t i = 0; i < scene.urdf.size(); ++i) add_urdf(scene.urdf[i], i, context, scene);
   scene.urdf.clear();
   resolve_meshes(scene.bodies, context);
+  resolve_flexible(scene.flexible, context);
   if (scene.name.empty() && scene.where.file)
     scene.name = std::filesystem::path(*scene.where.file).stem().string();
   return scene;
@@ -209,6 +210,7 @@ std::string write_scene(const SceneDescription& scene) {
   head.material_pairs.clear();
   head.bodies.clear();
   head.populations.clear();
+  head.flexible.clear();
   head.joints.clear();
   head.forces.clear();
   head.actuators.clear();
@@ -218,6 +220,7 @@ std::string write_scene(const SceneDescription& scene) {
   lines("material_pairs", scene.material_pairs);
   lines("bodies", scene.bodies);
   lines("populations", scene.populations);
+  lines("flexible", scene.flexible);
   lines("joints", scene.joints);
   lines("forces", scene.forces);
   lines("actuators", scene.actuators);
@@ -226,17 +229,25 @@ std::string write_scene(const SceneDescription& scene) {
 
 }  // namespace io
 
+namespace {
+
+/// A robot by itself: the file, or its text under that name.
+LoadedScene robot_scene(const std::string& path, const std::string* text,
+                        io::ReadContext& context) {
+  io::SceneDescription scene;
+  scene.name = std::filesystem::path(path).stem().string();
+  context.folder = std::filesystem::path(path).parent_path().string();
+  scene.where.file = std::make_shared<const std::string>(path);
+  io::add_urdf({.file = std::filesystem::path(path).filename().string(), .where = scene.where}, 0,
+               context, scene, text);
+  return io::build_scene(std::move(scene), context);
+}
+
+}  // namespace
+
 LoadedScene load_scene(const std::string& path, const SceneOptions& options) {
   io::ReadContext context{.options = options, .folder = {}};
-  if (path.ends_with(".urdf")) {
-    io::SceneDescription scene;
-    scene.name = std::filesystem::path(path).stem().string();
-    context.folder = std::filesystem::path(path).parent_path().string();
-    scene.where.file = std::make_shared<const std::string>(path);
-    io::add_urdf({.file = std::filesystem::path(path).filename().string(), .where = scene.where}, 0,
-                 context, scene);
-    return io::build_scene(std::move(scene), context);
-  }
+  if (path.ends_with(".urdf")) return robot_scene(path, nullptr, context);
   const io::YamlPtr root = io::apply_settings(io::read_tree(path, context), context);
   return io::build_scene(io::describe(root, context), context);
 }
@@ -248,6 +259,12 @@ LoadedScene parse_scene(const std::string& text, const std::string& name,
   std::vector<std::string> open;
   root = io::apply_settings(io::with_includes(root, context, open), context);
   return io::build_scene(io::describe(root, context), context);
+}
+
+LoadedScene parse_urdf(const std::string& text, const std::string& name,
+                       const SceneOptions& options) {
+  io::ReadContext context{.options = options, .folder = {}};
+  return robot_scene(name, &text, context);
 }
 
 double ControlTable::at(double t) const {

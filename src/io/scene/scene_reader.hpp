@@ -16,15 +16,21 @@ SceneDescription describe(const YamlPtr& root, ReadContext& context);
 void expand_populations(const SceneDescription& scene, ReadContext& context,
                         std::vector<BodyDescription>& bodies,
                         std::vector<JointDescription>& joints);
-/// Links and joints of a URDF file, appended to bodies and joints of the scene.
+/// Links and joints of a URDF file (or of its `text`), appended to bodies and joints of the scene.
 void add_urdf(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
-              SceneDescription& scene);
+              SceneDescription& scene, const std::string* text = nullptr);
 /// Points of an STL (text or binary) or OBJ file. Throws Error.
 std::vector<Vec3> read_mesh_points(const std::string& path);
 /// At most kMaxHullVertices points whose hull is that of `points`, or nearly so; `exact` says
 /// which.
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,
                               bool& exact);
+/// Meshes of `type: file`, read and written out as `type: mesh`.
+void resolve_flexible(std::vector<FlexibleDescription>& parts, const ReadContext& context);
+FlexibleSpec flexible_spec(const FlexibleDescription& d, const ReadContext& context);
+/// The nodes between two corners, borders included. Throws Error(where, …) where there are none.
+std::vector<Index> nodes_in(const Mesh& mesh, const std::optional<Vec3>& lower,
+                            const std::optional<Vec3>& upper, const Where& where);
 /// Orientation from whichever way it was given.
 Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<Vec3>& rotation,
                     const Where& where);

@@ -226,10 +226,15 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
   using T = ForceDescription;
   static const Table<T> table =
       Table<T>("force", "A force that is always there.")
-          .by_type(&T::type, "at the centre of mass, at a point, or between two points")
+          .by_type(&T::type, "at the centre of mass, at a point, between two points, or on nodes")
           .add("name", &T::name, "", {.required = true})
           .add("body", &T::body, "that it acts on", {.required = true, .only = {"body", "point"}})
-          .add("force", &T::force, "", {.unit = "N", .only = {"body", "point"}})
+          .add("part", &T::part, "a flexible part", {.required = true, .only = {"nodes"}})
+          .add("lower", &T::lower, "corner of the box that holds the nodes; mesh frame",
+               {.unit = "m", .only = {"nodes"}})
+          .add("upper", &T::upper, "the opposite corner", {.unit = "m", .only = {"nodes"}})
+          .add("force", &T::force, "of nodes: in all, spread evenly",
+               {.unit = "N", .only = {"body", "point", "nodes"}})
           .add("torque", &T::torque, "", {.unit = "N m", .scalar_is_z = true, .only = {"body"}})
           .add("point", &T::point, "in the frame of the body", {.unit = "m", .only = {"point"}})
           .add("body_axes", &T::body_axes, "it turns with the body", {.only = {"body", "point"}})
@@ -305,6 +310,13 @@ const Table<StepSettings>& table_of<StepSettings>() {
                {.lo = 0, .hi = 20})
           .add("halving_tolerance", &T::halving_tolerance, "overlap that halves, of the body size",
                {.unit = "-", .positive = true})
+          .add("newton_iterations", &T::newton_iterations,
+               "of flexible parts, at most; 1: linearly implicit", {.lo = 1, .hi = 1000})
+          .add("newton_tolerance", &T::newton_tolerance,
+               "change of the velocities that ends them, of the largest",
+               {.unit = "-", .positive = true})
+          .add("max_cuts", &T::max_cuts, "of a step in which an element would invert",
+               {.lo = 0, .hi = 20})
           .add("constraints", &T::constraints,
                "`single`, `relcp` and `multisphere`: one row a pair, grown until nothing overlaps, "
                "rows of inscribed spheres")
@@ -375,6 +387,7 @@ const Table<SceneDescription>& table_of<SceneDescription>() {
           .add("material_pairs", &T::material_pairs, "")
           .add("bodies", &T::bodies, "")
           .add("populations", &T::populations, "")
+          .add("flexible", &T::flexible, "")
           .add("urdf", &T::urdf, "")
           .add("joints", &T::joints, "")
           .add("forces", &T::forces, "")
@@ -386,14 +399,25 @@ const Table<SceneDescription>& table_of<SceneDescription>() {
 }
 
 std::vector<const ObjectInfo*> all_tables() {
-  return {&table_of<SceneDescription>().info(),      &table_of<WorldDescription>().info(),
-          &table_of<MaterialDescription>().info(),   &table_of<MaterialPairDescription>().info(),
-          &table_of<BodyDescription>().info(),       &table_of<ShapeDescription>().info(),
-          &table_of<PopulationDescription>().info(), &table_of<UrdfDescription>().info(),
-          &table_of<JointDescription>().info(),      &table_of<MotorSpec>().info(),
-          &table_of<ForceDescription>().info(),      &table_of<ActuatorDescription>().info(),
-          &table_of<StepSettings>().info(),          &table_of<PeriodicBox>().info(),
-          &table_of<SolveSettings>().info(),         &table_of<RunDescription>().info(),
+  return {&table_of<SceneDescription>().info(),
+          &table_of<WorldDescription>().info(),
+          &table_of<MaterialDescription>().info(),
+          &table_of<MaterialPairDescription>().info(),
+          &table_of<BodyDescription>().info(),
+          &table_of<ShapeDescription>().info(),
+          &table_of<PopulationDescription>().info(),
+          &table_of<FlexibleDescription>().info(),
+          &table_of<RegionDescription>().info(),
+          &table_of<AttachmentDescription>().info(),
+          &table_of<UrdfDescription>().info(),
+          &table_of<JointDescription>().info(),
+          &table_of<MotorSpec>().info(),
+          &table_of<ForceDescription>().info(),
+          &table_of<ActuatorDescription>().info(),
+          &table_of<StepSettings>().info(),
+          &table_of<PeriodicBox>().info(),
+          &table_of<SolveSettings>().info(),
+          &table_of<RunDescription>().info(),
           &table_of<RecordSettings>().info()};
 }
 

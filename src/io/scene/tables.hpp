@@ -17,6 +17,9 @@ ORTHANT_TABLE(MaterialDescription);
 ORTHANT_TABLE(MaterialPairDescription);
 ORTHANT_TABLE(MotorSpec);
 ORTHANT_TABLE(JointDescription);
+ORTHANT_TABLE(RegionDescription);
+ORTHANT_TABLE(AttachmentDescription);
+ORTHANT_TABLE(FlexibleDescription);
 ORTHANT_TABLE(ForceDescription);
 ORTHANT_TABLE(ActuatorDescription);
 ORTHANT_TABLE(PopulationDescription);
@@ -56,8 +59,18 @@ struct Choices<ShapeWord> {
 };
 template <>
 struct Choices<ForceWord> {
-  static constexpr std::pair<std::string_view, ForceWord> list[] = {
-      {"body", ForceWord::Body}, {"point", ForceWord::Point}, {"spring", ForceWord::Spring}};
+  static constexpr std::pair<std::string_view, ForceWord> list[] = {{"body", ForceWord::Body},
+                                                                    {"point", ForceWord::Point},
+                                                                    {"spring", ForceWord::Spring},
+                                                                    {"nodes", ForceWord::Nodes}};
+};
+template <>
+struct Choices<FlexibleWord> {
+  static constexpr std::pair<std::string_view, FlexibleWord> list[] = {
+      {"box", FlexibleWord::Box},   {"cylinder", FlexibleWord::Cylinder},
+      {"ball", FlexibleWord::Ball}, {"rectangle", FlexibleWord::Rectangle},
+      {"disc", FlexibleWord::Disc}, {"file", FlexibleWord::File},
+      {"mesh", FlexibleWord::Mesh}};
 };
 template <>
 struct Choices<ActuatorWord> {

@@ -38,9 +38,9 @@ Quat from_rpy(const Vec3& rpy) {
 class UrdfReader {
  public:
   UrdfReader(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
-             SceneDescription& scene)
-      : urdf_(urdf), context_(context), scene_(scene) {
-    path_ = context.path_of(urdf.where, urdf.file);
+             SceneDescription& scene, const std::string* text)
+      : urdf_(urdf), context_(context), scene_(scene), text_(text) {
+    path_ = text != nullptr ? urdf.file : context.path_of(urdf.where, urdf.file);
     // A bit of the collision groups for each robot; the first is everybody's default.
     bit_ = 1 + static_cast<int>(number % 31);
   }
@@ -48,7 +48,7 @@ class UrdfReader {
   void read() {
     std::string text;
     try {
-      text = read_file(path_);
+      text = text_ != nullptr ? *text_ : read_file(path_);
     } catch (const Error& error) {
       throw Error(urdf_.where.text(), error.what());
     }
@@ -278,7 +278,7 @@ class UrdfReader {
 
   bool add_mesh(const XMLElement& e, ShapeDescription& shape) {
     const std::string name = attribute(e, "filename");
-    const std::string path = find_mesh(name);
+    const std::string path = context_.options.read_files ? find_mesh(name) : std::string();
     if (path.empty()) {
       ignore("mesh '" + name + "': there is no such file");
       return false;
@@ -383,6 +383,7 @@ class UrdfReader {
   const UrdfDescription& urdf_;
   ReadContext& context_;
   SceneDescription& scene_;
+  const std::string* text_;  ///< of the robot, where it does not come from a file
   std::string path_;
   int bit_ = 1;
   std::map<std::string, const XMLElement*> links_;
@@ -396,8 +397,8 @@ class UrdfReader {
 }  // namespace
 
 void add_urdf(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
-              SceneDescription& scene) {
-  UrdfReader(urdf, number, context, scene).read();
+              SceneDescription& scene, const std::string* text) {
+  UrdfReader(urdf, number, context, scene, text).read();
 }
 
 }  // namespace orthant::io
