@@ -57,6 +57,9 @@ class ThreadGuard {
   int before_;
 };
 
+/// Throws unless 0 <= steps and all counts of steps and controls fit into an Index.
+void check_steps(const Model& model, std::int64_t steps);
+
 /// Throws unless the parameters are those of this model.
 void check_numbers(const Model& model, const Parameters& parameters);
 

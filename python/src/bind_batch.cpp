@@ -4,6 +4,8 @@
 // world that fails says so in its place and the others go on.
 #include "batch.hpp"
 
+#include <limits>
+
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "run.hpp"
@@ -17,11 +19,19 @@ void check_numbers(const Model& model, const Parameters& parameters) {
                                   std::to_string(parameters.values.size()));
 }
 
+void check_steps(const Model& model, std::int64_t steps) {
+  const std::int64_t most = std::numeric_limits<Index>::max() / std::max(model.control_count(), 1);
+  if (steps < 0) throw Error("steps", "must be >= 0, got " + std::to_string(steps));
+  if (steps > most)
+    throw Error("steps",
+                "must be <= " + std::to_string(most) + " here, got " + std::to_string(steps));
+}
+
 BatchInput::BatchInput(const Model& m, const Parameters& names, nb::handle given_parameters,
                        nb::handle given_q, nb::handle given_v, nb::handle given_u, double time,
                        std::int64_t step_count)
     : model(m), table(names.table), t(time), steps(step_count) {
-  if (steps < 0) throw Error("steps", "must be >= 0, got " + std::to_string(steps));
+  check_steps(model, steps);
   q = to_matrix(given_q, "q", kAny, model.q_size());
   worlds = static_cast<std::size_t>(q.rows());
   const auto many = static_cast<Index>(worlds);
@@ -82,6 +92,8 @@ ThreadGuard::~ThreadGuard() { set_thread_count(before_); }
 
 namespace {
 
+constexpr double kMostBytes = 1e12;  // more is a slip, not a wish
+
 nb::dict python_rollout_batch(const Model& model, const Parameters& names,
                               const StepSettings& settings, nb::object parameters, nb::object q,
                               nb::object v, nb::object u, double t, std::int64_t steps,
@@ -91,6 +103,10 @@ nb::dict python_rollout_batch(const Model& model, const Parameters& names,
   const std::size_t B = in.worlds, nq = static_cast<std::size_t>(model.q_size()),
                     nv = static_cast<std::size_t>(model.v_size()),
                     frames = 1 + static_cast<std::size_t>((steps + every - 1) / every);
+  const double bytes =
+      8.0 * static_cast<double>(B) * static_cast<double>(frames) * static_cast<double>(nq + nv);
+  if (bytes > kMostBytes)
+    throw Error("steps", "their states take " + to_text(bytes / 1e9) + " GB; keep fewer (every)");
   std::vector<double> all_q(B * frames * nq), all_v(B * frames * nv), outcome(B, 0), failed(B, 0),
       residual(B, 0), deepest(B, 0);
   std::vector<std::string> errors(B);

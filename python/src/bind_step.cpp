@@ -107,7 +107,7 @@ nb::dict python_rollout(const Model& model, const Parameters& parameters,
                         const StepSettings& settings, const StateHolder& state, std::int64_t steps,
                         nb::object u, WarmStart* given_warm, nb::object callback,
                         std::int64_t every, nb::object progress) {
-  if (steps < 0) throw Error("steps", "must be >= 0, got " + std::to_string(steps));
+  check_steps(model, steps);
   if (every < 1) throw Error("every", "must be >= 1, got " + std::to_string(every));
   check_numbers(model, parameters);
   RowMatX controls;

@@ -116,12 +116,21 @@ def test_results_of_a_read_only_start():
     assert (ot.State(q, v).q == q).all()
 
 
-def test_absurd_lengths():
-    model = block_world()
-    with pytest.raises((MemoryError, ot.Error, OverflowError)):
-        ot.rollout_batch(model, S, model.rest_state(), 1 << 50)
-    with pytest.raises((MemoryError, ot.Error, OverflowError, TypeError)):
-        ot.rollout(model, model.default_parameters(), S, model.rest_state(), 1 << 70)
+@pytest.mark.parametrize("steps", [1 << 31, (1 << 32) + 3, 1 << 50, 1 << 62])
+def test_absurd_lengths(steps):
+    """Counts that do not fit, among them one that would be 3 where it wraps round."""
+    model, u = block_world(), np.zeros((3, 1))
+    p, x = model.default_parameters(), model.rest_state()
+    with pytest.raises(ot.Error, match="steps|u: expected"):
+        ot.rollout(model, p, S, x, steps, u=u)
+    with pytest.raises(ot.Error, match="steps"):
+        ot.rollout_batch(model, S, x, steps)
+    with pytest.raises(ot.Error, match="steps"):
+        ot.record_rollout(model, p, S, x, steps)
+    with pytest.raises(ot.Error, match="GB"):
+        ot.rollout_batch(model, S, [x] * 100, (1 << 31) - 1)
+    with pytest.raises(TypeError):
+        ot.rollout(model, p, S, x, 1 << 70)
 
 
 def test_values_can_be_mailed(tmp_path):
