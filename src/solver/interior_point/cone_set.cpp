@@ -161,6 +161,12 @@ void ConeSet::snap(double* lambda) const {
   }
 }
 
+void ConeSet::pushing(std::vector<char>& out) const {
+  out.resize(points_.size());
+  std::transform(points_.begin(), points_.end(), out.begin(),
+                 [](const Point& p) { return static_cast<char>(p.x[0] > p.slack_y); });
+}
+
 bool ConeSet::compute_scaling() {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const int n = cones_[i].dim;

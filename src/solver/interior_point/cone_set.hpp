@@ -53,6 +53,9 @@ class ConeSet {
   /// Puts λ on the bound of every cone whose y outweighs its x, and of those where both vanish.
   void snap(double* lambda) const;
 
+  /// For every cone, whether its x outweighs its y: the sets one would guess here.
+  void pushing(std::vector<char>& out) const;
+
   /// Nesterov–Todd point of (x, y). False when a cone has left its interior.
   bool compute_scaling();
   /// B VᵀV A of cone i, row-major dim x dim over (row, tail…); B = Aᵀ − shift'(y).

@@ -25,6 +25,7 @@ struct InteriorPointWorkspace::Impl {
   KktSystem system;
   VecX u, du, r, rhs, snapped;
   Solution trial, polished;
+  std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
   PolishWorkspace polish;
 };
@@ -47,10 +48,10 @@ constexpr double kPartialGap = 1e-3;
 /// κ + |r| at which the sets are guessed, again each time it is a hundredth, with so many
 /// factorisations.
 constexpr double kCrossover = 1e-3;
-constexpr int kWarmCrossoverSteps = 4;
+constexpr int kWarmCrossoverSteps = 12;
 constexpr double kNextCrossover = 1e-2;
 constexpr Index kCrossoverSize = 5000;  // unknowns: its factor pivots
-constexpr int kCrossoverSteps = 3;
+constexpr int kCrossoverSteps = 10;
 /// Speed (scaled, data of size 1) at which a contact is taken as open.
 constexpr double kApart = 1e-2;
 /// A warm path is given up after so many steps, or a first step below this length.
@@ -257,11 +258,14 @@ double Iteration::choose_step() {
 Outcome Iteration::follow_path() {
   const int budget = limits_.iterations_or(settings_.max_iterations);
   next_crossover_ = kCrossover;
+  w_.pushing.clear();
   double mark = std::numeric_limits<double>::infinity();
   for (int since = 0;; ++since) {
     measure();
     if (result_.residual <= limits_.tolerance) return Outcome::Converged;
-    if (gap_ + error_ < next_crossover_) {
+    w_.pushed.swap(w_.pushing);
+    w_.cones.pushing(w_.pushing);
+    if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
       next_crossover_ = kNextCrossover * (gap_ + error_);
       if (cross_over(kCrossoverSteps)) return Outcome::Converged;
     }
