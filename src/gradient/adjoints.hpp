@@ -54,6 +54,9 @@ class FrameInput {
   /// Turn about z, the angle of a planar frame.
   const T& turn_z() const { return turn_[2]; }
 
+  /// A derivative by its turn that did not come over the tape.
+  void add_turn(const Vec3& by) { by_turn_ += by; }
+
   /// p ⊞ θ = p + ½ (0, θ) p + O(θ²)
   QuatT<T> rotation() {
     const Quat& p = X_F_.p;
@@ -69,6 +72,7 @@ class FrameInput {
   /// After the sweep, with the derivative by its origin: x_F = x + R o, so
   /// δx_F = δx + δθ × R o + R δo.
   void add(const Vec3& by_x) const {
+    if (!varies()) return;
     const Vec3 lever = X_F_.x - X_B_.x;
     if (body_ != nullptr) add_twist(*body_, by_x, by_turn_ + lever.cross(by_x), r_.inputs().q);
     if (!r_.x.with_parameters) return;
@@ -101,60 +105,27 @@ class FrameInput {
   Vec3 by_turn_ = Vec3::Zero();  // filled by the sweep
 };
 
-/// A shape's frame on the tape.
-class ShapeFrame {
- public:
-  using T = taping::Traced;
-
-  ShapeFrame(Pull& r, const ShapeInstance& shape, BodyId body, const Vec3& shift)
-      : body_(r.x.model.body(body)),
-        frame_(r, &body_, body_.planar, shape.offset_begin, shift),
-        pose_(pose_cast<T>(frame_.pose_W())) {
-    if (!frame_.varies()) return;
-    for (int i = 0; i < (body_.planar ? 2 : 3); ++i)
-      pose_.x[i] = r.local(frame_.pose_W().x[i], by_x_.data() + i);
-    // A sphere looks the same from everywhere.
-    if (shape.shape.kind() != ShapeKind::Sphere) pose_.p = frame_.rotation();
-  }
-  const PoseT<T>& pose() const { return pose_; }
-  const Pose& body_pose_W() const { return frame_.body_pose_W(); }
-  const Body& body() const { return body_; }
-  void add() const { frame_.add(by_x_); }
-
- private:
-  const Body& body_;
-  FrameInput frame_;
-  PoseT<T> pose_;
-  Vec3 by_x_ = Vec3::Zero();  // filled by the sweep
-};
-
-/// A contact on the tape: distance, values in double, and the way back.
+/// A contact: its distance, in double and on the way back. Spheres against spheres and half-spaces
+/// need no tape at all.
 class ContactPull {
  public:
   using T = taping::Traced;
 
   ContactPull(Pull& r, const Contact& contact)
       : r_(r),
-        a_(r, r.x.model.shape(contact.shape_a), contact.body_a, Vec3::Zero()),
-        b_(r, r.x.model.shape(contact.shape_b), contact.body_b, contact.shift) {
-    const ShapeInstance& a = r.x.model.shape(contact.shape_a);
-    const ShapeInstance& b = r.x.model.shape(contact.shape_b);
-    thread_local std::vector<T> buffer;
-    const Index n_a = a.shape.parameter_count(), n_b = b.shape.parameter_count();
-    buffer.assign(static_cast<std::size_t>(n_a + n_b), T(0));
-    r.parameters(a.parameter_begin, n_a, buffer.data());
-    r.parameters(b.parameter_begin, n_b, buffer.data() + n_a);
-    point_ = evaluate_contact<T>(contact.feature, a.shape.view(buffer.data()), a_.pose(),
-                                 b.shape.view(buffer.data() + n_a), b_.pose());
-    normal = values_of(point_.normal);
-    const Vec3 middle = 0.5 * (values_of(point_.point_a) + values_of(point_.point_b));
-    r_a = middle - a_.body_pose_W().x;
-    r_b = middle - b_.body_pose_W().x;
-    gap = point_.gap.v;
+        shape_{&r.x.model.shape(contact.shape_a), &r.x.model.shape(contact.shape_b)},
+        body_{&r.x.model.body(contact.body_a), &r.x.model.body(contact.body_b)},
+        frame_{{r, body_[0], body_[0]->planar, shape_[0]->offset_begin, Vec3::Zero()},
+               {r, body_[1], body_[1]->planar, shape_[1]->offset_begin, contact.shift}} {
+    const bool round = measure_round();
+    if (!round) measure(contact);
+    const Vec3 middle = 0.5 * (point_a_ + point_b_);
+    r_a = middle - frame_[0].body_pose_W().x;
+    r_b = middle - frame_[1].body_pose_W().x;
   }
 
-  const Body& body_a() const { return a_.body(); }
-  const Body& body_b() const { return b_.body(); }
+  const Body& body_a() const { return *body_[0]; }
+  const Body& body_b() const { return *body_[1]; }
   Vec3 relative(const Twist& a, const Twist& b) const {
     return a.linear + a.angular.cross(r_a) - b.linear - b.angular.cross(r_b);
   }
@@ -172,18 +143,22 @@ class ContactPull {
   /// Sweeps the tape and adds all to the inputs.
   void finish() {
     const Vec3 by_middle = 0.5 * (by_r_a + by_r_b);
-    r_.seed(point_.gap, by_gap);
-    for (int i = 0; i < 3; ++i) {
-      r_.seed(point_.normal[i], by_normal[i]);
-      r_.seed(point_.point_a[i], by_middle[i]);
-      r_.seed(point_.point_b[i], by_middle[i]);
+    if (pair_ == Pair::Any) {
+      r_.seed(point_.gap, by_gap);
+      for (int i = 0; i < 3; ++i) {
+        r_.seed(point_.normal[i], by_normal[i]);
+        r_.seed(point_.point_a[i], by_middle[i]);
+        r_.seed(point_.point_b[i], by_middle[i]);
+      }
+    } else if (pair_ == Pair::Spheres) {
+      pull_spheres(by_middle);
+    } else {
+      pull_half_space(by_middle);
     }
     r_.finish();
-    a_.add();
-    b_.add();
-    const Vec3 none = Vec3::Zero();
-    add_twist(body_a(), -by_r_a, none, r_.inputs().q);
-    add_twist(body_b(), -by_r_b, none, r_.inputs().q);
+    for (int i : {0, 1}) frame_[i].add(by_x_[i]);
+    add_twist(body_a(), -by_r_a, Vec3::Zero(), r_.inputs().q);
+    add_twist(body_b(), -by_r_b, Vec3::Zero(), r_.inputs().q);
   }
 
   Vec3 normal, r_a, r_b;
@@ -192,9 +167,99 @@ class ContactPull {
   Vec3 by_normal = Vec3::Zero(), by_r_a = Vec3::Zero(), by_r_b = Vec3::Zero();
 
  private:
+  enum class Pair : std::uint8_t { Any, Spheres, HalfSpaceFirst, HalfSpaceSecond };
+
+  double radius(int i) const { return r_.x.parameters.values[shape_[i]->parameter_begin]; }
+  void add_radius(int i, double by) {
+    if (r_.x.with_parameters) r_.inputs().parameters[shape_[i]->parameter_begin] += by;
+  }
+  Vec3 outward(int i) const {  // normal of a half-space
+    return rotate(frame_[i].pose_W().p, Vec3(body_[i]->planar ? Vec3::UnitY() : Vec3::UnitZ()));
+  }
+
+  bool measure_round() {
+    const ShapeKind a = shape_[0]->shape.kind(), b = shape_[1]->shape.kind();
+    const bool round_a = a == ShapeKind::Sphere, round_b = b == ShapeKind::Sphere;
+    if (round_a && round_b) {
+      const Vec3 d = frame_[0].pose_W().x - frame_[1].pose_W().x;
+      distance_ = d.norm();
+      if (!(distance_ > 1e-3 * (radius(0) + radius(1)))) return false;  // has no normal of its own
+      pair_ = Pair::Spheres;
+      normal = d / distance_;
+      gap = distance_ - radius(0) - radius(1);
+      point_a_ = frame_[0].pose_W().x - radius(0) * normal;
+      point_b_ = frame_[1].pose_W().x + radius(1) * normal;
+      return true;
+    }
+    if (!(round_a && b == ShapeKind::HalfSpace) && !(round_b && a == ShapeKind::HalfSpace))
+      return false;
+    pair_ = round_b ? Pair::HalfSpaceFirst : Pair::HalfSpaceSecond;
+    const int plane = round_b ? 0 : 1, ball = 1 - plane;
+    const Vec3 u = outward(plane);
+    gap = u.dot(frame_[ball].pose_W().x - frame_[plane].pose_W().x) - radius(ball);
+    normal = plane == 0 ? Vec3(-u) : u;
+    const Vec3 on_ball = frame_[ball].pose_W().x - radius(ball) * u, on_plane = on_ball - gap * u;
+    point_a_ = plane == 0 ? on_plane : on_ball;
+    point_b_ = plane == 0 ? on_ball : on_plane;
+    return true;
+  }
+
+  void measure(const Contact& contact) {
+    PoseT<T> pose[2] = {pose_cast<T>(frame_[0].pose_W()), pose_cast<T>(frame_[1].pose_W())};
+    for (int k : {0, 1}) {
+      if (!frame_[k].varies()) continue;
+      for (int i = 0; i < (body_[k]->planar ? 2 : 3); ++i)
+        pose[k].x[i] = r_.local(frame_[k].pose_W().x[i], by_x_[k].data() + i);
+      // A sphere looks the same from everywhere.
+      if (shape_[k]->shape.kind() != ShapeKind::Sphere) pose[k].p = frame_[k].rotation();
+    }
+    thread_local std::vector<T> buffer;
+    const Index n_a = shape_[0]->shape.parameter_count(), n_b = shape_[1]->shape.parameter_count();
+    buffer.assign(static_cast<std::size_t>(n_a + n_b), T(0));
+    r_.parameters(shape_[0]->parameter_begin, n_a, buffer.data());
+    r_.parameters(shape_[1]->parameter_begin, n_b, buffer.data() + n_a);
+    point_ = evaluate_contact<T>(contact.feature, shape_[0]->shape.view(buffer.data()), pose[0],
+                                 shape_[1]->shape.view(buffer.data() + n_a), pose[1]);
+    normal = values_of(point_.normal);
+    gap = point_.gap.v;
+    point_a_ = values_of(point_.point_a);
+    point_b_ = values_of(point_.point_b);
+  }
+
+  /// n = d/|d|, Φ = |d| − r_A − r_B, points c_A − r_A n and c_B + r_B n.
+  void pull_spheres(const Vec3& by_point) {
+    const Vec3 by_n = by_normal + (radius(1) - radius(0)) * by_point;
+    const Vec3 by_d = by_gap * normal + (by_n - normal.dot(by_n) * normal) / distance_;
+    by_x_[0] = by_point + by_d;
+    by_x_[1] = by_point - by_d;
+    const double along = normal.dot(by_point);
+    add_radius(0, -by_gap - along);
+    add_radius(1, -by_gap + along);
+  }
+
+  /// Φ = u·(c − x) − r, points c − r u and that minus Φ u; u turns with the half-space.
+  void pull_half_space(const Vec3& by_point) {
+    const int plane = pair_ == Pair::HalfSpaceFirst ? 0 : 1, ball = 1 - plane;
+    const Vec3 u = outward(plane);
+    const Vec3 reach = frame_[ball].pose_W().x - frame_[plane].pose_W().x;
+    const double by = by_gap - u.dot(by_point);
+    const Vec3 by_u =
+        (plane == 0 ? -1.0 : 1.0) * by_normal - (2 * radius(ball) + gap) * by_point + by * reach;
+    by_x_[ball] = 2 * by_point + by * u;
+    by_x_[plane] = -by * u;
+    frame_[plane].add_turn(u.cross(by_u));
+    add_radius(ball, -by - 2 * u.dot(by_point));
+  }
+
   Pull& r_;
-  ShapeFrame a_, b_;
-  ContactPointT<T> point_;
+  const ShapeInstance* shape_[2];
+  const Body* body_[2];
+  FrameInput frame_[2];
+  Pair pair_ = Pair::Any;
+  double distance_ = 0;  // of two centres
+  Vec3 point_a_, point_b_;
+  ContactPointT<T> point_;                       // Pair::Any
+  Vec3 by_x_[2] = {Vec3::Zero(), Vec3::Zero()};  // of the frames' origins, filled by the sweep
 };
 
 /// Weights on the balance of a body; zero where it has none.

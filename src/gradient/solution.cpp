@@ -98,7 +98,34 @@ ResidualDerivative zero_residual(const CanonicalProblem& p) {
 }
 
 struct SolutionGradient::Impl {
-  const CanonicalProblem* p;
+  /// Storage of those that are gone, for the next ones: a step is differentiated in microseconds,
+  /// half of which would go into the heap. Only capacity is kept, no value.
+  struct Spare {
+    std::vector<std::unique_ptr<Impl>> list;
+    ~Spare() { gone() = true; }
+    static bool& gone() {
+      thread_local bool value = false;
+      return value;
+    }
+    static Spare& here() {
+      thread_local Spare spare;
+      return spare;
+    }
+  };
+  static std::unique_ptr<Impl> take() {
+    if (Spare::gone() || Spare::here().list.empty()) return std::make_unique<Impl>();
+    std::unique_ptr<Impl> impl = std::move(Spare::here().list.back());
+    Spare::here().list.pop_back();
+    return impl;
+  }
+  static void give(std::unique_ptr<Impl> impl) {
+    constexpr std::size_t kMost = 4;
+    constexpr Index kLargest = 1 << 14;  // rows: larger ones do not notice the heap
+    if (impl == nullptr || impl->nv + impl->nl > kLargest || Spare::gone()) return;
+    if (Spare::here().list.size() < kMost) Spare::here().list.push_back(std::move(impl));
+  }
+
+  const CanonicalProblem* p = nullptr;
   Solution x;
   SolutionGradientSettings settings;
   GradientCertificate certificate;
@@ -111,9 +138,10 @@ struct SolutionGradient::Impl {
   VecX proximal;   // its diagonal
   SparseLu lu;
   internal::VelocitySystem velocities;  // where the problem has its form
-  bool in_velocities = false, factorised = false, has_matrix = false;
+  bool in_velocities = false, factorised = false, has_matrix = false, probed = false;
   double matrix_norm = 0;  // of A, or an estimate of it
   VecX rhs, unknown, defect, trial;
+  JudgeWorkspace judged;
   VecX part_v, part_c, part_l, image_v, image_c, image_l, trial_l, product;  // of apply()
 
   void differentiate_laws(const ProblemScale& scale);
@@ -137,6 +165,9 @@ struct SolutionGradient::Impl {
   /// Solves with every floating block that carries nothing let go, and keeps them so where that
   /// helps: the error then, or `error`.
   double release_idle(bool transposed, double error);
+  /// Forwards a singular system may well have a solution, one of many: only the transposed one
+  /// shows. Asks it once, where a contact could be let go.
+  void probe();
 };
 
 void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
@@ -177,6 +208,7 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
     double impulse = 0;
     for (int r = 0; r < law.dim; ++r) impulse += x.lambda[at + r] * x.lambda[at + r];
     out.idle = out.state[0] == ContactState::Floating && settings.kink == KinkChoice::Clamp &&
+               settings.mode == GradientMode::Exact &&
                impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
     certificate.margin = std::min(certificate.margin, out.margin);
     for (int r = 0; r < law.dim; ++r) {
@@ -464,7 +496,8 @@ void SolutionGradient::Impl::apply(const VecX& from, bool transposed, VecX& out)
 }
 
 void SolutionGradient::Impl::use_velocities() {
-  std::vector<internal::ScaledLaw> laws(blocks.size());
+  std::vector<internal::ScaledLaw>& laws = velocities.laws();
+  laws.resize(blocks.size());
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const int n = p->laws[c].dim;
     for (int r = 0; r < n; ++r) {
@@ -475,8 +508,7 @@ void SolutionGradient::Impl::use_velocities() {
       }
     }
   }
-  velocities.set(*p, std::move(laws), column_scale.head(nv), column_scale.segment(nv, nc),
-                 settings.proximal);
+  velocities.set(*p, column_scale.head(nv), column_scale.segment(nv, nc), settings.proximal);
 }
 
 void SolutionGradient::Impl::factorise() {
@@ -596,18 +628,30 @@ double SolutionGradient::Impl::release_idle(bool transposed, double error) {
   return error;
 }
 
+void SolutionGradient::Impl::probe() {
+  if (probed) return;
+  probed = true;
+  if (std::none_of(blocks.begin(), blocks.end(), [](const BlockDerivative& b) { return b.idle; }))
+    return;
+  VecX by = VecX::Zero(nv + nc + nl), out;
+  for (Index i = 0; i < nv; ++i) by[i] = (0.5 + std::cos(1.0 + 2.4 * i)) / column_scale[i];
+  solve(by, true, out);
+}
+
 SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const ProblemScale& scale,
                                    const Solution& x, const SolutionGradientSettings& settings)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(Impl::take()) {
   Impl& m = *impl_;
   m.p = &problem;
   m.x = x;
   m.settings = settings;
+  m.certificate = {};
+  m.probed = false;
   m.nv = problem.velocity_count();
   m.nc = problem.bilateral_count();
   m.nl = problem.row_count();
   m.offset = block_offsets(problem);
-  JudgeWorkspace work;
+  JudgeWorkspace& work = m.judged;
   m.certificate.residual = judge_quick(problem, scale, x, work).value;
   if (!std::isfinite(m.certificate.residual)) {
     throw Error("solution gradient", "the answer is not finite or does not fit the problem");
@@ -618,7 +662,7 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
   m.assemble();
 }
 
-SolutionGradient::~SolutionGradient() = default;
+SolutionGradient::~SolutionGradient() { Impl::give(std::move(impl_)); }
 SolutionGradient::SolutionGradient(SolutionGradient&&) noexcept = default;
 SolutionGradient& SolutionGradient::operator=(SolutionGradient&&) noexcept = default;
 
@@ -661,6 +705,7 @@ ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
 
 Solution SolutionGradient::tangent(const ResidualDerivative& change) {
   Impl& m = *impl_;
+  m.probe();
   const CanonicalProblem& p = *m.p;
   const VecX balance = or_zero(change.balance, m.nv, "change of the balance");
   const VecX joints = -or_zero(change.bilateral, m.nc, "change of the bilateral rows");

@@ -25,10 +25,12 @@ double* block_at(BlockRows& S, Index i, Index j) {
 }
 
 /// Pattern: bodies that share a row block of C or D.
-void add_pattern(const BlockRows& rows, std::vector<std::vector<Index>>& columns) {
+void add_pattern(const BlockRows& rows, std::vector<std::uint64_t>& pattern) {
   for (Index c = 0; c < rows.row_block_count(); ++c)
     for (const BlockRows::Entry& a : rows.entries(c))
-      for (const BlockRows::Entry& b : rows.entries(c)) columns[a.block].push_back(b.block);
+      for (const BlockRows::Entry& b : rows.entries(c))
+        pattern.push_back(static_cast<std::uint64_t>(a.block) << 32U |
+                          static_cast<std::uint64_t>(b.block));
 }
 
 }  // namespace
@@ -41,10 +43,9 @@ bool VelocitySystem::fits(const CanonicalProblem& p) {
   return true;
 }
 
-void VelocitySystem::set(const CanonicalProblem& p, std::vector<ScaledLaw> laws,
-                         const VecX& velocity_scale, const VecX& bilateral_scale, double epsilon) {
+void VelocitySystem::set(const CanonicalProblem& p, const VecX& velocity_scale,
+                         const VecX& bilateral_scale, double epsilon) {
   p_ = &p;
-  laws_ = std::move(laws);
   offset_ = block_offsets(p);
   scale_ = velocity_scale;
   bilateral_ = bilateral_scale;
@@ -59,19 +60,25 @@ void VelocitySystem::set(const CanonicalProblem& p, std::vector<ScaledLaw> laws,
   }
 }
 
-void VelocitySystem::build(bool transposed, BlockRows& S) const {
+void VelocitySystem::build(bool transposed) {
   const CanonicalProblem& p = *p_;
+  BlockRows& S = S_;
   const Index bodies = p.H.block_count();
-  std::vector<std::vector<Index>> columns(static_cast<std::size_t>(bodies));
-  for (Index i = 0; i < bodies; ++i) columns[i].push_back(i);
-  add_pattern(p.C, columns);
-  add_pattern(p.D, columns);
+  pattern_.clear();
+  for (Index i = 0; i < bodies; ++i)
+    pattern_.push_back(static_cast<std::uint64_t>(i) << 32U | static_cast<std::uint64_t>(i));
+  add_pattern(p.C, pattern_);
+  add_pattern(p.D, pattern_);
+  std::sort(pattern_.begin(), pattern_.end());
+  pattern_.erase(std::unique(pattern_.begin(), pattern_.end()), pattern_.end());
   S.clear();
-  for (Index i = 0; i < bodies; ++i) {
-    std::sort(columns[i].begin(), columns[i].end());
-    columns[i].erase(std::unique(columns[i].begin(), columns[i].end()), columns[i].end());
-    S.begin_row(p.H.block_size(i));
-    for (const Index j : columns[i]) S.add(j, p.H.block_begin(j), p.H.block_size(j));
+  Index row = -1;
+  for (const std::uint64_t place : pattern_) {
+    const auto i = static_cast<Index>(place >> 32U);
+    const auto j = static_cast<Index>(place & 0xffffffffU);
+    if (i != row) S.begin_row(p.H.block_size(i));
+    row = i;
+    S.add(j, p.H.block_begin(j), p.H.block_size(j));
   }
   for (Index i = 0; i < bodies; ++i) {
     const Index n = p.H.block_size(i), at = p.H.block_begin(i);
@@ -138,17 +145,17 @@ bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
   const CanonicalProblem& p = *p_;
   Factor& factor = transposed ? backward_ : forward_;
   if (!factor.ready) {
-    BlockRows S;
-    build(transposed, S);
-    factor.lu.analyze(S);
-    factor.good = factor.lu.factorize(S);
+    build(transposed);
+    factor.lu.analyze(S_);
+    factor.good = factor.lu.factorize(S_);
     factor.ready = true;
   }
   if (!factor.good) return false;
   const Index nv = p.velocity_count(), nc = p.bilateral_count(), nl = p.row_count();
   const double sign = transposed ? -1 : 1;
   right_ = b.head(nv);
-  VecX eliminated(nl);  // M⁻¹ r_λ, or M⁻ᵀ r_λ
+  VecX& eliminated = eliminated_;  // M⁻¹ r_λ, or M⁻ᵀ r_λ
+  eliminated.resize(nl);
   for (std::size_t c = 0; c < laws_.size(); ++c) {
     const int n = p.laws[c].dim;
     const Eigen::Map<const Small> inverse(inverse_.data() + c * kStride, n, n);
@@ -165,16 +172,22 @@ bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
     }
     if (!p.D.empty()) transpose_add(static_cast<Index>(c), push.data(), right_);
   }
-  VecX joints = b.segment(nv, nc).cwiseProduct(bilateral_) / epsilon_, spread = VecX::Zero(nv);
-  if (nc > 0) p.C.multiply_transpose_add(sign, joints, spread);
-  right_ += scale_.cwiseProduct(spread);
+  if (nc > 0) {
+    joints_ = b.segment(nv, nc).cwiseProduct(bilateral_) / epsilon_;
+    spread_.setZero(nv);
+    p.C.multiply_transpose_add(sign, joints_, spread_);
+    right_ += scale_.cwiseProduct(spread_);
+  }
   factor.lu.solve(right_, v_);
 
   x.resize(nv + nc + nl);
   x.head(nv) = v_;
-  VecX rate = VecX::Zero(nc);
-  if (nc > 0) p.C.multiply_add(sign, VecX(scale_.cwiseProduct(v_)), rate);
-  x.segment(nv, nc) = (b.segment(nv, nc) - bilateral_.cwiseProduct(rate)) / epsilon_;
+  if (nc > 0) {
+    rate_.setZero(nc);
+    scaled_v_ = scale_.cwiseProduct(v_);
+    p.C.multiply_add(sign, scaled_v_, rate_);
+    x.segment(nv, nc) = (b.segment(nv, nc) - bilateral_.cwiseProduct(rate_)) / epsilon_;
+  }
   for (std::size_t c = 0; c < laws_.size(); ++c) {
     const int n = p.laws[c].dim;
     double w[kMaxLawDim] = {};

@@ -7,6 +7,7 @@
 // it away, and falls back to a general LU where that does not help. Private to the room.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "orthant/math/block_lu.hpp"
@@ -26,8 +27,10 @@ class VelocitySystem {
   /// True where the problem has the form: H block-diagonal, F empty. Keeps a reference to it.
   static bool fits(const CanonicalProblem& problem);
   /// `velocity_scale`, `bilateral_scale`: what columns of v and rows of C are multiplied by.
-  void set(const CanonicalProblem& problem, std::vector<ScaledLaw> laws, const VecX& velocity_scale,
-           const VecX& bilateral_scale, double epsilon);
+  /// The laws are those of laws(), filled before.
+  void set(const CanonicalProblem& problem, const VecX& velocity_scale, const VecX& bilateral_scale,
+           double epsilon);
+  std::vector<ScaledLaw>& laws() { return laws_; }
   /// Solves the scaled, regularised system or its transposed one; factorises at the first call for
   /// each. False where that fails.
   bool solve(const VecX& b, bool transposed, VecX& x);
@@ -37,7 +40,7 @@ class VelocitySystem {
     BlockLu lu;
     bool ready = false, good = false;
   };
-  void build(bool transposed, BlockRows& S) const;
+  void build(bool transposed);
   /// y = D x of block c with scaled columns, or y += Dᵀ x.
   void rows_times(Index c, const VecX& x, double* y) const;
   void transpose_add(Index c, const double* x, VecX& y) const;
@@ -49,7 +52,9 @@ class VelocitySystem {
   VecX scale_, bilateral_;
   double epsilon_ = 0;
   Factor forward_, backward_;
-  VecX right_, v_;
+  BlockRows S_;
+  std::vector<std::uint64_t> pattern_;  // (row, column) of its blocks
+  VecX right_, v_, scaled_v_, eliminated_, joints_, spread_, rate_;
 };
 
 }  // namespace orthant::internal

@@ -73,7 +73,10 @@ TEST(OpenMotion, DerivativeIsThatOfTheAnswerFound) {
   const VecX plus = p.k + h * change.k, minus = p.k - h * change.k;
   const VecX difference = (without(0, &plus).v - without(0, &minus).v) / (2 * h);
   EXPECT_NEAR(back.k.dot(change.k), by.v.dot(difference), 1e-6);
-  EXPECT_LT((gradient.push_forward(change).v - difference).norm(), 1e-6 * difference.norm());
+  // Forwards, too, without having been asked backwards before.
+  SolutionGradient forward(p, scale, a);
+  EXPECT_LT((forward.push_forward(change).v - difference).norm(), 1e-6 * difference.norm());
+  EXPECT_EQ(forward.certificate().released, 1);
 }
 
 /// A tilted cube thrown onto the floor: it lands on all four corners in its sixth step and slides.
