@@ -28,6 +28,10 @@ constexpr double kShorter = 0.4;      // from one trial step to the next
 constexpr double kShortest = 1e-3;    // trial step
 constexpr double kMaxProximal = 0.1;  // W has unit diagonal
 constexpr double kMinProximal = 1e-10;
+constexpr int kPolishes = 4;
+constexpr int kPolishSteps = 8;
+/// How far forces may run in one step of those differs from pile to pile.
+constexpr double kPolishProximals[kPolishes] = {1e-8, 1e-5, 1e-4, 1e-6};
 constexpr double kQuick = 0.1;  // a step that leaves less of |R| needs no sweeps
 
 class Run {
@@ -56,6 +60,8 @@ class Run {
   void judge();
   bool newton_direction(double alpha);
   double line_search(double allowed, double& size);
+  bool near_end() const { return result_.residual < settings_.give_up_below; }
+  bool polish(int number);
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
@@ -152,6 +158,26 @@ double Run::line_search(double allowed, double& size) {
   return best;
 }
 
+/// Full steps on the set of the best answer, no line search: near the end a contact that hardly
+/// slides has to turn, and |R| rises far above the little that is left before it falls. True when
+/// the answer is much better; x goes on from there.
+bool Run::polish(int number) {
+  PolishSettings settings;
+  settings.max_iterations = kPolishSteps;
+  settings.max_lost = 3;
+  settings.proximal = kPolishProximals[number];
+  MethodLimits limits = limits_;
+  limits.max_iterations = 0;
+  limits.work_limit = limits_.work_limit > 0 ? limits_.work_limit - result_.work : 0;
+  const MethodResult r = polish_bodies(p_, scale_, settings, limits, bodies_, w_.polish, best_);
+  const bool better = r.residual < 0.5 * result_.residual;
+  result_.iterations += r.iterations;
+  result_.work += r.work;
+  result_.residual = std::min(result_.residual, r.residual);
+  if (better) bodies_.scale_impulses(best_, w_.x);
+  return better;
+}
+
 MethodResult Run::run() {
   bodies_.scale_impulses(best_, w_.x);
   bodies_.free_motion(w_.x, w_.v);
@@ -164,7 +190,7 @@ MethodResult Run::run() {
   std::array<double, kMemory> memory{};
   const double rows = std::sqrt(static_cast<double>(std::max<Index>(bodies_.rows(), 1)));
   double weight = 1, least = HUGE_VAL;
-  for (int idle = 0; !stop();) {
+  for (int idle = 0, near_ends = 0; !stop();) {
     bodies_.free_motion(w_.x, w_.v);
     const double before = size_of(w_.x, w_.v);
     judge();
@@ -190,7 +216,8 @@ MethodResult Run::run() {
       weight = std::min(3 * weight, 1e3);
     }
     if (idle >= kPatience) {
-      if (result_.residual < settings_.give_up_below) break;
+      if (near_end() && ++near_ends > kPolishes) break;
+      if (near_end() && polish(near_ends - 1)) continue;
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
       idle = 0;

@@ -36,14 +36,15 @@ MethodResult polish_bodies(const CanonicalProblem& p, const ProblemScale& scale,
 struct BodyDescentSettings {
   int max_iterations = 60;  ///< Newton steps (factorisations)
   int first_sweeps = 20;    ///< before the first of them
-  /// Residual below which steps without progress end the run: what is left is a drift of forces,
-  /// better followed by proximal Newton.
-  double give_up_below = 1e-4;
+  /// Residual below which steps without progress are followed by a polish, and end the run when
+  /// that does not help a few times: what is left is a drift of forces.
+  double give_up_below = 1e-3;
 };
 struct BodyDescentWorkspace {
   VecX x, v, y, R, dx, dv, trial_x, trial_v, next_x, next_v;
   Solution candidate;
   JudgeWorkspace judge;
+  BodyPolishWorkspace polish;
 };
 /// Sweeps and Newton steps in turn: for piles, where a few contacts of a thousand are in the wrong
 /// set after a hundred sweeps.
