@@ -11,7 +11,7 @@ namespace orthant {
 namespace {
 
 void iterations(benchmark::State& state, Method method, double mu) {
-  const CanonicalProblem p = bench::sphere_packing(static_cast<int>(state.range(0)), mu, false);
+  const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, false);
   const ProblemScale scale = scale_of(p);
   set_thread_count(static_cast<int>(state.range(1)));
   FirstOrderWorkspace work;
@@ -30,7 +30,7 @@ void iterations(benchmark::State& state, Method method, double mu) {
 }
 
 void to_tolerance(benchmark::State& state, Method method, double mu, bool exact) {
-  const CanonicalProblem p = bench::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
+  const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
   const ProblemScale scale = scale_of(p);
   FirstOrderWorkspace work;
   MethodResult result;

@@ -27,7 +27,7 @@ double peak_memory() {
 }
 
 void pile(benchmark::State& state, double mu, bool exact) {
-  const CanonicalProblem p = bench::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
+  const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
   const ProblemScale scale = scale_of(p);
   InteriorPointWorkspace work;
   MethodResult result;

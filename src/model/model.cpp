@@ -200,14 +200,16 @@ void validate(const Model& model, const State& state, std::string_view where) {
   }
   internal::need_finite(at, "t", state.t);
   for (const Body& body : model.bodies()) {
+    const bool finite = state.q.segment(body.q_begin, body.q_size).allFinite() &&
+                        state.v.segment(body.v_begin, body.v_size).allFinite();
+    const double norm = body.planar ? 1 : state.q.segment<4>(body.q_begin + 3).norm();
+    if (finite && std::abs(norm - 1) <= 1e-6) continue;
     const std::string object = at + ", body '" + body.name + "'";
     for (Index i = 0; i < body.q_size; ++i)
       internal::need_finite(object, "q", state.q[body.q_begin + i]);
     for (Index i = 0; i < body.v_size; ++i)
       internal::need_finite(object, "v", state.v[body.v_begin + i]);
-    if (body.planar) continue;
-    const double norm = state.q.segment<4>(body.q_begin + 3).norm();
-    if (!(std::abs(norm - 1) <= 1e-6)) internal::refuse(object, "|quaternion|", "1", norm);
+    internal::refuse(object, "|quaternion|", "1", norm);
   }
   for (const FlexiblePart& part : model.flexible_parts())
     for (Index i = 0; i < part.node_count; ++i) {

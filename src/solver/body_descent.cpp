@@ -60,7 +60,6 @@ class Run {
   void judge();
   bool newton_direction(double alpha);
   double line_search(double allowed, double& size);
-  bool near_end() const { return result_.residual < settings_.give_up_below; }
   bool polish(int number);
 
   const CanonicalProblem& p_;
@@ -216,8 +215,10 @@ MethodResult Run::run() {
       weight = std::min(3 * weight, 1e3);
     }
     if (idle >= kPatience) {
-      if (near_end() && ++near_ends > kPolishes) break;
-      if (near_end() && polish(near_ends - 1)) continue;
+      if (result_.residual < settings_.polish_below) {
+        if (polish(near_ends++ % kPolishes)) continue;
+        if (near_ends >= kPolishes && result_.residual < settings_.give_up_below) break;
+      }
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
       idle = 0;

@@ -34,11 +34,11 @@ MethodResult polish_bodies(const CanonicalProblem& p, const ProblemScale& scale,
                            BodySpace& bodies, BodyPolishWorkspace& work, Solution& x);
 
 struct BodyDescentSettings {
-  int max_iterations = 60;  ///< Newton steps (factorisations)
-  int first_sweeps = 20;    ///< before the first of them
-  /// Residual below which steps without progress are followed by a polish, and end the run when
-  /// that does not help a few times: what is left is a drift of forces.
-  double give_up_below = 1e-3;
+  int max_iterations = 200;    ///< Newton steps (factorisations)
+  int first_sweeps = 20;       ///< before the first of them
+  double polish_below = 1e-3;  ///< residual below which steps without progress ask for a polish
+  /// Residual below which they end the run when polishing has not helped: forces have to drift.
+  double give_up_below = 1e-5;
 };
 struct BodyDescentWorkspace {
   VecX x, v, y, R, dx, dv, trial_x, trial_v, next_x, next_v;

@@ -73,6 +73,8 @@ SolveWorkspace& SolveWorkspace::operator=(SolveWorkspace&&) noexcept = default;
 
 namespace {
 
+constexpr double kWarmEnough = 0.1;  // residual of a start whose sets may be those of the answer
+constexpr Index kSmallIsland = 100;  // blocks up to which finding that out costs nothing
 constexpr double kFinished = 1e-14;  // residual below which an answer is as good as rounding allows
 
 /// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
@@ -397,7 +399,9 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
       run.outcome = Outcome::Converged;
       return;
     }
-    if (run.by_body) attempt(*find_method(Method::Polish), Effort::Quick, run);
+    // In a pile that falls together most sets change: a factorisation would be wasted on them.
+    const bool close = run.residual < kWarmEnough || run.p.block_count() <= kSmallIsland;
+    if (run.by_body && close) attempt(*find_method(Method::Polish), Effort::Quick, run);
     if (run.outcome == Outcome::Converged) return finish(run);
   }
   if (wanted != Method::Automatic) {

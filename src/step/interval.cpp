@@ -89,14 +89,13 @@ void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSe
                   const Solution& solution) {
   if (run.record == nullptr) return;
   run.record->solves.push_back(
-      {kind, duration, run.x.q, run.x.v, run.x.t, contacts, solution, run.work.residual});
+      {kind, duration, run.x.q, run.x.v, run.x.t, contacts, solution, run.work.solved.residual});
 }
 
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record) {
-  const SolveReport solved =
-      solve(assembly.problem, run.settings.solver, run.work.solver, solution);
-  run.work.residual = solved.residual;
+  SolveReport& solved = run.work.solved;
+  solve(assembly.problem, run.settings.solver, run.work.solver, solution, solved);
   StepReport& report = run.report;
   ++report.solves;
   report.iterations += solved.iterations;

@@ -24,7 +24,8 @@ struct StepWorkspace::Impl {
   Solution correction_solution;
   std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not with the mean velocity
   std::vector<unsigned char> jointed;  // by dynamic body
-  Residual residual;                   // of the last solve
+  SolveReport solved;                  // of the last solve
+  State before;                        // the state the step began with
   ContactRowSettings row_settings;     // of `assembly`
   VecX delta, flight, q, psi;
 };

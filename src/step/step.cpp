@@ -103,7 +103,8 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
     record->u = u;
     record->solves.clear();
   }
-  const State before = state;
+  State& before = workspace.impl().before;
+  before = state;
   report.outcome = Outcome::Converged;  // until a solve says otherwise
   const bool finite = advance_state(run);
   if (finite && settings.constraints == ConstraintScheme::Manifold) project_positions(run);

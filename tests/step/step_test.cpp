@@ -9,6 +9,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "support/no_alloc.hpp"
 
 namespace orthant {
 namespace {
@@ -341,6 +342,34 @@ TEST(Rollout, StopsWhenTold) {
   EXPECT_EQ(report.steps, 10);
   EXPECT_EQ(report.outcome, Outcome::Converged);
   EXPECT_NEAR(state.t, 0.1, 1e-15);
+}
+
+/// Spheres of one size on a square lattice, every second layer in the hollows of the one below.
+Model pyramid_of_balls(int side) {
+  const double r = 0.1;
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = 0.5});
+  builder.add_body(floor_body("m"));
+  for (int layer = 0; layer < side; ++layer) {
+    const int n = side - layer;
+    for (int i = 0; i < n * n; ++i) {
+      const Vec3 at(2 * r * (i % n + 0.5 * layer), 2 * r * (i / n + 0.5 * layer),
+                    r + layer * std::sqrt(2.0) * r);
+      builder.add_body(ball("b" + std::to_string(100 * layer + i), at, r, "m"));
+    }
+  }
+  return builder.build();
+}
+
+TEST(Step, DoesNotAllocateOnceWarm) {
+  for (const bool pile : {true, false}) {
+    SCOPED_TRACE(pile ? "balls piled up" : "a ball rolls");
+    World w(pile ? pyramid_of_balls(4) : one_ball(0));
+    if (!pile) w.x.v[0] = 1;
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(w.step().outcome, Outcome::Converged);
+    const testing::NoAlloc guard;
+    for (int i = 0; i < 3; ++i) (void)w.step();
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "orthant/problem/problem.hpp"
 #include "support/splitmix.hpp"
 
-namespace orthant::bench {
+namespace orthant::testing {
 
 /// mu = 0: frictionless, one Orthant row a contact and three velocities a sphere. Else three rows
 /// (exact: Coulomb, or the convex cone) and six velocities.
@@ -22,7 +22,7 @@ inline CanonicalProblem sphere_packing(int count, double mu, bool exact) {
   constexpr double kRadius = 0.035, kDensity = 1000, kStep = 0.01, kGravity = 9.81;
   const double mass = kDensity * 4.0 / 3.0 * 3.141592653589793 * kRadius * kRadius * kRadius;
   const int side = std::max(2, static_cast<int>(std::round(std::cbrt(2.0 * count))));
-  testing::SplitMix random(20240607);
+  SplitMix random(20240607);
   std::map<std::array<int, 3>, int> at;
   std::vector<Vec3> centre;
   const double a = std::sqrt(2.0) * kRadius * 1.002;
@@ -87,4 +87,4 @@ inline CanonicalProblem sphere_packing(int count, double mu, bool exact) {
   return p;
 }
 
-}  // namespace orthant::bench
+}  // namespace orthant::testing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Piles with exact friction: a jammed lattice, on which sweeps alone go round in circles and Newton
+// steps alone lose their way.
+#include <gtest/gtest.h>
+
+#include "orthant/problem/residual.hpp"
+#include "orthant/solver/solve.hpp"
+#include "support/no_alloc.hpp"
+#include "support/packing.hpp"
+
+namespace orthant {
+namespace {
+
+TEST(Pile, JammedLatticesConverge) {
+  for (const int spheres : {60, 100, 140}) {
+    SCOPED_TRACE(spheres);
+    const CanonicalProblem p = testing::sphere_packing(spheres, 0.5, true);
+    Solution x;
+    const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+    EXPECT_LE(judge(p, x).value, 1e-10);
+    // Sweeps and Newton steps do it: nothing after them in the chain has run.
+    for (const Attempt& attempt : report.attempts)
+      EXPECT_NE(attempt.method, Method::InteriorPoint) << "after " << report.iterations;
+  }
+}
+
+TEST(Pile, FromTheAnswerOfALighterPileConverges) {
+  const CanonicalProblem p = testing::sphere_packing(80, 0.5, true);
+  CanonicalProblem lighter = p;
+  lighter.k *= 0.9;
+  SolveWorkspace work;
+  Solution x = zero_solution(p);
+  ASSERT_EQ(solve(lighter, {.tolerance = 1e-10}, work, x).outcome, Outcome::Converged);
+  const SolveReport report = solve(p, {.tolerance = 1e-10}, work, x);
+  EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+}
+
+TEST(Pile, DoesNotAllocateOnceWarm) {
+  const CanonicalProblem p = testing::sphere_packing(60, 0.5, true);
+  SolveWorkspace work;
+  SolveReport report;
+  Solution x = zero_solution(p);
+  const SolveSettings settings{.tolerance = 1e-10, .use_warm_start = false};
+  solve(p, settings, work, x, report);
+  const testing::NoAlloc guard;
+  solve(p, settings, work, x, report);
+}
+
+}  // namespace
+}  // namespace orthant
