@@ -18,7 +18,7 @@ namespace orthant::io {
 namespace {
 
 constexpr hsize_t kChunkBytes = hsize_t{1} << 20;
-constexpr hsize_t kColumnBytes = hsize_t{1} << 18;
+constexpr hsize_t kColumnBytes = hsize_t{1} << 17;  // all components of a pose fit the cache
 constexpr unsigned kUnfiltered = 3;  // mask of a chunk that neither was shuffled nor deflated
 constexpr hsize_t kSmall = 4096;     // bytes below which packing costs more than it saves
 constexpr unsigned kDeflate = 1;     // the fastest; higher levels gain a few per cent on poses
@@ -38,6 +38,34 @@ hsize_t product(const Shape64& dims) {
   return count;
 }
 
+/// One component of the rows of a chunk, and what is to be known before it is packed.
+struct Column {
+  std::vector<double> values;
+  std::uint64_t bits = 0;   ///< of all numbers together; 0: all are +0
+  std::size_t changed = 0;  ///< numbers that differ from those a row before
+
+  /// A velocity that is kept changes its last bit now and then: that packs slowly, too.
+  bool moves(std::size_t width) const { return 8 * changed > values.size() - width; }
+};
+
+/// Fills the columns from `count` rows of `width` times `columns.size()` numbers, in one pass: the
+/// rows do not fit the cache.
+void gather(const double* from, std::size_t count, std::size_t width,
+            std::vector<Column>& columns) {
+  const std::size_t parts = columns.size();
+  for (Column& column : columns) column.bits = column.changed = 0;
+  for (std::size_t i = 0; i < count * width; ++i)
+    for (std::size_t c = 0; c < parts; ++c) {
+      const double x = from[i * parts + c];
+      columns[c].values[i] = x;
+      columns[c].bits |= std::bit_cast<std::uint64_t>(x);
+      columns[c].changed += i >= width && x != from[(i - width) * parts + c];
+    }
+  for (Column& column : columns)  // the last chunk is as long as the others
+    std::fill(column.values.begin() + static_cast<std::ptrdiff_t>(count * width),
+              column.values.end(), 0.0);
+}
+
 /// Bytes of equal weight together, as HDF5's shuffle filter does.
 void shuffle(const std::vector<double>& from, std::vector<unsigned char>& to) {
   const std::size_t n = from.size();
@@ -46,13 +74,6 @@ void shuffle(const std::vector<double>& from, std::vector<unsigned char>& to) {
     const auto word = std::bit_cast<std::uint64_t>(from[i]);
     for (std::size_t b = 0; b < 8; ++b) to[b * n + i] = static_cast<unsigned char>(word >> (8 * b));
   }
-}
-
-/// Do most numbers differ from those a row before?
-bool moves(const std::vector<double>& column, std::size_t width) {
-  std::size_t changed = 0;
-  for (std::size_t i = width; i < column.size(); ++i) changed += column[i] != column[i - width];
-  return 2 * changed > column.size() - std::min(width, column.size());
 }
 
 }  // namespace
@@ -123,24 +144,18 @@ void DataWriter::columns(const std::string& name, const std::vector<double>& val
       H5Dcreate2(file_, name.c_str(), type_of(double{}), space, H5P_DEFAULT, creation, H5P_DEFAULT),
       H5Dclose);
   if (!id.valid()) fail(name);
-  std::vector<double> column;
+  std::vector<Column> list(parts);
+  for (Column& column : list) column.values.resize(chunk[0] * width);
   std::vector<unsigned char> bytes, packed;
   for (hsize_t row = 0; row < rows; row += chunk[0]) {
-    const hsize_t here = std::min(chunk[0], rows - row);
+    gather(values.data() + row * width * parts, std::min(chunk[0], rows - row), width, list);
     for (hsize_t c = 0; c < parts; ++c) {
-      const double* from = values.data() + row * width * parts + c;
-      column.assign(chunk[0] * width, 0.0);  // the last chunk is as long as the others
-      std::uint64_t bits = 0;
-      for (hsize_t i = 0; i < here * width; ++i) {
-        column[i] = from[i * parts];
-        bits |= std::bit_cast<std::uint64_t>(column[i]);
-      }
-      if (bits == 0) continue;  // a chunk that is not there reads as zeros
+      if (list[c].bits == 0) continue;  // a chunk that is not there reads as zeros
       unsigned mask = kUnfiltered;
-      const void* data = column.data();
-      std::size_t size = column.size() * sizeof(double);
-      if (!moves(column, width)) {
-        shuffle(column, bytes);
+      const void* data = list[c].values.data();
+      std::size_t size = list[c].values.size() * sizeof(double);
+      if (!list[c].moves(width)) {
+        shuffle(list[c].values, bytes);
         uLongf length = compressBound(bytes.size());
         packed.resize(length);
         if (compress2(packed.data(), &length, bytes.data(), bytes.size(), kDeflate) == Z_OK &&
