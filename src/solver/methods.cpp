@@ -120,15 +120,19 @@ MethodResult joined(const MethodResult& first, const MethodResult& second) {
 MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
   NonsmoothNewtonSettings settings = newton_settings(effort);
-  if (effort != Effort::Quick || p.block_count() <= kFewBlocks) {
+  if (effort == Effort::Full || p.block_count() <= kFewBlocks) {
     return internal::newton_bodies(p, scale, settings, limits, work.bodies, work.nonsmooth_newton,
                                    x);
   }
+  internal::BodyDescentSettings descent;
+  // The way is long and turns on little things: from a place far away it is another one.
+  if (effort == Effort::Second) descent.first_sweeps = 1000;
   const MethodResult first =
-      internal::descend_bodies(p, scale, {}, limits, work.bodies, work.body_descent, x);
-  if (first.outcome == Outcome::Converged || first.residual > kNear) return first;
+      internal::descend_bodies(p, scale, descent, limits, work.bodies, work.body_descent, x);
+  const bool near = first.residual <= kNear;
+  if (first.outcome == Outcome::Converged || (effort == Effort::Quick && !near)) return first;
   // What is left is a contact that hardly slides and has to turn: forces drift far at a tiny |R|.
-  settings.alpha_start = kDriftProximal;
+  if (near) settings.alpha_start = kDriftProximal;
   return joined(first, internal::newton_bodies(p, scale, settings, limits, work.bodies,
                                                work.nonsmooth_newton, x));
 }
