@@ -67,6 +67,11 @@ constexpr std::array kFriction = {
 /// Beyond this what the first methods leave unsolved the others do not solve either, in seconds.
 bool no_large_pile(const ProblemTraits& t) { return t.blocks <= 1000; }
 
+/// Where sweeps and Newton steps take turns; a second run of these costs less than the interior
+/// point.
+bool pile(const ProblemTraits& t) { return t.blocks > 100; }
+bool no_pile(const ProblemTraits& t) { return !pile(t); }
+
 /// Rigid bodies: sweeps and Newton steps are cheap and bring most piles home; the interior point is
 /// for those that are jammed, and sweeps settle the contacts it leaves between two sets.
 constexpr std::array kRigidFriction = {
@@ -74,11 +79,12 @@ constexpr std::array kRigidFriction = {
     ChainLink{Method::Lemke, Effort::Full, tiny_tableau},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},
     ChainLink{Method::NonsmoothNewton, Effort::Quick, yes},
+    ChainLink{Method::NonsmoothNewton, Effort::Second, pile},
     ChainLink{Method::InteriorPoint, Effort::Full, yes},
     ChainLink{Method::Polish, Effort::Second, yes},
     ChainLink{Method::GaussSeidel, Effort::Second, yes},
     ChainLink{Method::Polish, Effort::Full, yes},
-    ChainLink{Method::NonsmoothNewton, Effort::Second, yes},
+    ChainLink{Method::NonsmoothNewton, Effort::Second, no_pile},
     ChainLink{Method::NonsmoothNewton, Effort::Full, no_large_pile},
     ChainLink{Method::Lemke, Effort::Full, big_tableau},
     ChainLink{Method::GaussSeidel, Effort::Full, no_large_pile},

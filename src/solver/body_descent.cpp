@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kSweeps = 20;           // between two Newton steps
 constexpr int kDampedSweeps = 200;    // where they get nowhere
+constexpr int kManySweeps = 500;      // every second time
 constexpr double kDamping = 0.5;      // of those: plain ones may go round in circles
 constexpr int kAfterSweeps = 2;       // before a step is measured
 constexpr int kPatience = 4;          // steps without progress, then α rises
@@ -189,7 +190,7 @@ MethodResult Run::run() {
   std::array<double, kMemory> memory{};
   const double rows = std::sqrt(static_cast<double>(std::max<Index>(bodies_.rows(), 1)));
   double weight = 1, least = HUGE_VAL;
-  for (int idle = 0, near_ends = 0; !stop();) {
+  for (int idle = 0, near_ends = 0, stalls = 0; !stop();) {
     bodies_.free_motion(w_.x, w_.v);
     const double before = size_of(w_.x, w_.v);
     judge();
@@ -222,7 +223,11 @@ MethodResult Run::run() {
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
       idle = 0;
-      damped_sweep(kDampedSweeps);
+      if (++stalls % 2 != 0) {
+        damped_sweep(kDampedSweeps);
+      } else {
+        sweep(w_.x, w_.v, kManySweeps);
+      }
     }
     if (after > kQuick * before) sweep(w_.x, w_.v, kSweeps);
   }
