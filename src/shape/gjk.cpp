@@ -54,7 +54,7 @@ Vec3 nearest_triangle(const Simplex& s, int i, int j, int k, int* keep, int& cou
   double best2 = -1;
   const int sides[3][2] = {{i, j}, {j, k}, {k, i}};
   for (const auto& side : sides) {
-    int local[3], n;
+    int local[3], n = 0;
     const Vec3 p = nearest_segment(s, side[0], side[1], local, n);
     const double p2 = p.squaredNorm();
     if (best2 >= 0 && p2 >= best2) continue;

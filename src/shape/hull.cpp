@@ -198,6 +198,7 @@ HullResult convex_hull_3d(std::span<const Vec3> points, std::string_view name) {
     throw Error(name, "a hull needs at least 4 different points, has " +
                           std::to_string(kept.size()) + " of " + std::to_string(points.size()));
   std::vector<Vec3> scaled;
+  scaled.reserve(kept.size());
   for (int i : kept) scaled.push_back((points[i] - points[kept[0]]) / extent);
   const double flat = flatness(scaled);
   if (!(flat > kFlat))
@@ -252,7 +253,7 @@ HullResult convex_hull_2d(std::span<const Vec2> points, std::string_view name) {
     return u[0] * w[1] - u[1] * w[0] > kSame * extent * w.norm();
   };
   std::vector<Vec2> chain;
-  const auto walk = [&](auto begin, auto end) {
+  const auto walk = [&](const auto& begin, const auto& end) {
     const std::size_t base = chain.size();
     for (auto it = begin; it != end; ++it) {
       while (chain.size() >= base + 2 && !turns(chain[chain.size() - 2], chain.back(), *it))

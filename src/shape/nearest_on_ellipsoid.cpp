@@ -16,10 +16,10 @@ namespace {
 constexpr int kMaxNewton = 100;
 
 struct Secular {
-  int dim;
-  double r[3];   // (a_i / a_min)^2
-  double z[3];   // |y_i| / a_i
-  int smallest;  // axis
+  int dim = 3;
+  double r[3] = {};  // (a_i / a_min)^2
+  double z[3] = {};  // |y_i| / a_i
+  int smallest = 0;  // axis
 
   /// sum (r z / (sigma + r - 1))^2 - 1 and its derivative.
   double value(double sigma, double& slope) const {
@@ -87,7 +87,6 @@ bool left_root(const Secular& s, double next_pole, double& sigma) {
 int nearest_normals(const double* a, int dim, const Vec3& y, const Vec3& towards, Vec3* normals) {
   Secular s;
   s.dim = dim;
-  s.smallest = 0;
   for (int i = 1; i < dim; ++i)
     if (a[i] < a[s.smallest]) s.smallest = i;
   // Among equal shortest axes the one y leans to, so that a spheroid has no second root.

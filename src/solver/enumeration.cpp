@@ -174,7 +174,7 @@ MethodResult solve_enumeration(const CanonicalProblem& p, const ProblemScale& sc
   MethodResult result;
   JudgeWorkspace judge;
   const AllSolutions all = enumerate_all(p, scale, settings);
-  const int pairs = pair_count(p);
+  const int pairs = std::max(pair_count(p), 0);  // enumerate_all() refuses other laws
   const double rows = p.row_count();
   result.iterations = 1 << pairs;
   result.work = result.iterations * (rows * rows * rows / 3 + rows * rows);

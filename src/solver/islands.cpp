@@ -149,7 +149,7 @@ void copy_sparse(const VelocityMatrix& H, std::span<const Index> bodies, Velocit
     }
   }
   S.finalize();
-  out = VelocityMatrix::sparse(std::move(S), std::move(offsets));
+  out = VelocityMatrix::sparse(S, std::move(offsets));
 }
 
 }  // namespace
