@@ -172,7 +172,7 @@ void make_sparse(Dynamics& dynamics, VelocityMatrix& H) {
   SparseMatrix S(H.rows(), H.rows());
   S.setFromTriplets(dynamics.couplings.begin(), dynamics.couplings.end());
   const std::span<const Index> offsets = H.offsets();
-  H = VelocityMatrix::sparse(std::move(S), {offsets.begin(), offsets.end()});
+  H = VelocityMatrix::sparse(S, {offsets.begin(), offsets.end()});
 }
 
 }  // namespace

@@ -258,6 +258,7 @@ GradientCheck GradientChecker::run(const GradientCheckSettings& settings) const 
   const RolloutGradient gradient =
       rollout_gradient(base, at_end(base, by_q, by_v), settings.gradient);
   std::vector<std::string> signature;
+  signature.reserve(base.records.size());
   for (const StepRecord& record : base.records)
     signature.push_back(set_signature(model_, parameters_, settings_, record));
 

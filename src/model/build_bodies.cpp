@@ -166,6 +166,7 @@ MaterialId ModelBuilder::Build::surface_material(const std::string& name,
                                [&](const Material& x) { return x.name == material; });
   if (it == m.materials_.end()) {
     std::vector<std::string_view> known;
+    known.reserve(m.materials_.size());
     for (const Material& x : m.materials_) known.push_back(x.name);
     const std::string near = nearest_spelling(material, known.data(), known.size());
     throw Error(where, "there is no material '" + material + "'" +
@@ -192,6 +193,7 @@ void ModelBuilder::Build::shapes(const BodySpec& spec, const Body& body, BodyId 
 
     const int count = shape.shape.parameter_count();
     std::vector<ParameterField> names;
+    names.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) names.push_back({shape.shape.parameter_name(i), "m"});
     const std::string key = std::to_string(static_cast<int>(shape.shape.kind())) + "/" +
                             std::to_string(shape.shape.dim()) + "/" + std::to_string(count);

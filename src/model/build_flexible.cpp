@@ -157,6 +157,7 @@ void ModelBuilder::Build::place_nodes(const FlexibleSpec& s, FlexiblePart& part,
   if (part.dim == 2 && (s.position[2] != 0 || p.x != 0 || p.y != 0 || s.velocity[2] != 0))
     throw Error(where, "a planar part must stay in the plane: z = 0, turn about z");
   std::vector<Vec3> x;
+  x.reserve(s.mesh.nodes.size());
   for (const Vec3& node : s.mesh.nodes) x.push_back(s.position + rotate(p, node));
 
   part.q_begin = static_cast<Index>(q.size());

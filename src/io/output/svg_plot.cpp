@@ -143,7 +143,7 @@ std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
   }
   if (!(high >= low)) throw Error(signals[0].name, "has no finite value");
   const Axis across(t.time.front(), t.time.back()), up(low, high);
-  constexpr const char* kGrid = "stroke=\"#ddd\"";
+  static constexpr const char* kGrid = "stroke=\"#ddd\"";
   std::string names, out;
   const double taken = legend(signals, names);
   const double left = kLeft, right = kWidth - kRight, top = kTop, bottom = kHeight - kBottom;

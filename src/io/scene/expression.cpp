@@ -186,6 +186,7 @@ const std::string* Variables::find(const std::string& name) const {
 
 std::vector<std::string> Variables::names() const {
   std::vector<std::string> names;
+  names.reserve(texts_.size());
   for (const auto& [name, text] : texts_) names.push_back(name);
   return names;
 }

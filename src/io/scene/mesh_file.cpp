@@ -101,6 +101,7 @@ std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     std::vector<Vec3> outer;
+    outer.reserve(kept.size());
     for (const std::size_t i : kept) outer.push_back(unique[i]);
     exact = false;
     unique = std::move(outer);

@@ -70,6 +70,7 @@ Shape shape_of(const ShapeDescription& s, const std::string& body) {
   }
   need_points();
   std::vector<Vec2> corners;
+  corners.reserve(s.points.size());
   for (const Vec3& p : s.points) corners.emplace_back(p[0], p[1]);
   return Shape::polygon(corners, name);
 }
@@ -272,6 +273,7 @@ class SceneBuilder {
     State state = model.rest_state();
     state.rng[0] = static_cast<std::uint64_t>(scene_.run.seed);
     std::vector<std::string> colours;
+    colours.reserve(bodies_.size());
     for (const BodyDescription& body : bodies_) colours.push_back(body.colour.text);
     const StepSettings& s = scene_.step;
     if (s.pyramid_directions % 2 != 0)
@@ -316,7 +318,7 @@ Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<
   return orientation ? normalized(*orientation) : Quat{};
 }
 
-LoadedScene build_scene(SceneDescription scene, ReadContext& context) {
+LoadedScene build_scene(const SceneDescription& scene, ReadContext& context) {
   return SceneBuilder(scene, context).build();
 }
 

@@ -240,7 +240,7 @@ LoadedScene robot_scene(const std::string& path, const std::string* text,
   scene.where.file = std::make_shared<const std::string>(path);
   io::add_urdf({.file = std::filesystem::path(path).filename().string(), .where = scene.where}, 0,
                context, scene, text);
-  return io::build_scene(std::move(scene), context);
+  return io::build_scene(scene, context);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::vector<Index> nodes_in(const Mesh& mesh, const std::optional<Vec3>& lower,
 Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<Vec3>& rotation,
                     const Where& where);
 /// Description => everything a run needs. Errors of the builder get their place in the file.
-LoadedScene build_scene(SceneDescription scene, ReadContext& context);
+LoadedScene build_scene(const SceneDescription& scene, ReadContext& context);
 /// The description as one YAML file.
 std::string write_scene(const SceneDescription& scene);
 
