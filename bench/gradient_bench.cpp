@@ -30,11 +30,13 @@ Model carpet(int count, bool boxes) {
   b.add_body(ground(false));
   testing::SplitMix random(5);
   const int side = static_cast<int>(std::ceil(std::sqrt(count)));
-  for (int i = 0; i < count; ++i)
-    b.add_body({.position = Vec3(0.201 * (i % side), 0.201 * (i / side), 0.1),
+  for (int i = 0; i < count; ++i) {
+    const int row = i / side;
+    b.add_body({.position = Vec3(0.201 * (i % side), 0.201 * row, 0.1),
                 .velocity = Vec3(random.uniform(-0.3, 0.3), random.uniform(-0.3, 0.3), 0),
                 .shapes = {{.shape = boxes ? Shape::box(0.1, 0.1, 0.1) : Shape::sphere(0.1),
                             .material = "m"}}});
+  }
   return b.build();
 }
 
@@ -44,11 +46,13 @@ Model discs(int count) {
   b.add_material({.name = "m", .friction = 0.5});
   b.add_body(ground(true));
   testing::SplitMix random(7);
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
+    const int row = i / 5;
     b.add_body({.motion = Motion::Planar,
-                .position = Vec3(1.001 * (i % 5), 0.5 + 1.001 * (i / 5), 0),
+                .position = Vec3(1.001 * (i % 5), 0.5 + 1.001 * row, 0),
                 .velocity = Vec3(random.uniform(-1, 1), random.uniform(-1, 1), 0),
                 .shapes = {{.shape = Shape::disc(0.5), .material = "m"}}});
+  }
   return b.build();
 }
 

@@ -79,7 +79,8 @@ Model rods(int count) {
   for (int i = 0; i < count; ++i) {
     BodySpec body;
     body.name = "r" + std::to_string(i);
-    body.position = Vec3(2.1 * (i % side), 1.05 * (i / side % side), 1.05 * (i / side / side));
+    const int row = i / side % side, layer = i / side / side;
+    body.position = Vec3(2.1 * (i % side), 1.05 * row, 1.05 * layer);
     const double a = random.uniform(-0.05, 0.05), b = random.uniform(-0.05, 0.05);
     body.orientation = exp_rotation(Vec3(0, a, b));
     body.shapes.push_back({.shape = Shape::capsule(0.5, 0.5), .density = 1, .material = "m"});

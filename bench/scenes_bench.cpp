@@ -24,8 +24,9 @@ Model carpet(int count, bool boxes) {
       {.name = "floor", .motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
   const int side = static_cast<int>(std::ceil(std::sqrt(count)));
   for (int i = 0; i < count; ++i) {
+    const int row = i / side;
     builder.add_body(
-        {.position = Vec3(0.205 * (i % side), 0.205 * (i / side), 0.1),
+        {.position = Vec3(0.205 * (i % side), 0.205 * row, 0.1),
          .shapes = {{.shape = boxes ? Shape::box(0.1, 0.1, 0.1) : Shape::sphere(0.1)}}});
   }
   return builder.build();

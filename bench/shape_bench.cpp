@@ -27,6 +27,7 @@ Vec3 vector(std::uint64_t& state, double size) {
 
 Shape hull(int points, std::uint64_t seed) {
   std::vector<Vec3> all;
+  all.reserve(static_cast<std::size_t>(points));
   for (int i = 0; i < points; ++i) all.push_back(vector(seed, 1).normalized() * 0.7);
   return Shape::hull(all);
 }
@@ -103,6 +104,7 @@ void stacked_boxes(benchmark::State& state) {
   const Shape box = Shape::box(0.5, 0.5, 0.5);
   std::uint64_t seed = 7;
   std::vector<Pose> poses;
+  poses.reserve(1024);
   for (int i = 0; i < 1024; ++i)
     poses.push_back({Vec3(uniform(seed, -0.3, 0.3), uniform(seed, -0.3, 0.3), 1 + 1e-9),
                      exp_rotation(Vec3(0, 0, uniform(seed, -1, 1)))});

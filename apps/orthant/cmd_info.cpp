@@ -71,6 +71,7 @@ Index island_count(const CanonicalProblem& p) {
     }
   }
   std::vector<Index> roots;
+  roots.reserve(static_cast<std::size_t>(blocks + joints));
   for (Index i = 0; i < blocks + joints; ++i) roots.push_back(graph.find(i));
   std::sort(roots.begin(), roots.end());
   return static_cast<Index>(std::unique(roots.begin(), roots.end()) - roots.begin());

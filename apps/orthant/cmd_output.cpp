@@ -63,6 +63,7 @@ int run_view(const OutputOptions& options) {
 int run_plot(const OutputOptions& options) {
   const Trajectory t = read_trajectory(options.run, {.every = options.every});
   std::vector<Signal> signals;
+  signals.reserve(options.signals.size() + 1);
   for (const std::string& name : options.signals) signals.push_back(signal_of(t, name));
   if (signals.empty()) signals.push_back(signal_of(t, "energy"));
   const std::string path = options.output.empty() ? options.run + "/plot.svg" : options.output;

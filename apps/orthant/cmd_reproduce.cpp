@@ -22,6 +22,7 @@ struct ReproduceOptions {
 
 void print_table(const reproduce::Table& table) {
   std::vector<std::size_t> width;
+  width.reserve(table.columns.size());
   for (const std::string& column : table.columns) width.push_back(column.size());
   for (const auto& row : table.rows)
     for (std::size_t j = 0; j < row.size(); ++j) width[j] = std::max(width[j], row[j].size());

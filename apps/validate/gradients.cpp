@@ -203,8 +203,8 @@ Model pile() {
   ModelBuilder b = rough(0.4, 0.1);
   b.add_body(half_space());
   for (int i = 0; i < 9; ++i) {
-    const Vec3 at(0.19 * (i % 3) + 0.013 * (i / 3), 0.17 * (i % 2) + 0.01 * i,
-                  0.1 + 0.185 * (i / 3));
+    const int layer = i / 3;
+    const Vec3 at(0.19 * (i % 3) + 0.013 * layer, 0.17 * (i % 2) + 0.01 * i, 0.1 + 0.185 * layer);
     b.add_body(
         {.position = at + Vec3(0, 0, 0.003),
          .orientation = exp_rotation(Vec3(0.1 * i, 0.07 * i, 0)),

@@ -52,6 +52,7 @@ std::span<const Group> groups() { return kGroups; }
 Checks run(const std::vector<std::string>& names,
            const std::function<void(const Group&, std::span<const Check>)>& done) {
   std::vector<std::string_view> known;
+  known.reserve(kGroups.size());
   for (const Group& group : kGroups) known.push_back(group.name);
   std::vector<bool> wanted(kGroups.size(), names.empty());
   for (const std::string& name : names) {
