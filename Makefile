@@ -16,7 +16,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_f
 SETUP_GROUPS := test python $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build test test-all bench bench-siconos demo viewer format lint docs clean
+.PHONY: help setup build test test-all bench bench-siconos bench-peers demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -66,6 +66,13 @@ bench-siconos: build-release  ## the same problems by Siconos, for comparison: b
 	@cmake -S bench/peers/siconos -B build/siconos -G Ninja >build/configure-siconos.log
 	@cmake --build build/siconos
 	@python3 -B tools/compare_siconos.py build/release/bin/orthant build/siconos/peer_siconos build/bench $(PROBLEMS)
+
+bench-peers: build-release  ## our scenes in MuJoCo, Bullet, DART, ODE, for comparison: build/bench
+	@tools/setup peers
+	$(say) 'building and running the comparison with other engines'
+	@cmake -S . -B build/release -DORTHANT_PEERS=ON >build/configure-peers.log
+	@cmake --build build/release --parallel $(JOBS)
+	@python3 -B tools/compare_engines.py build/release/bin build/bench
 
 demo: build-release  ## a throw found by gradients, a thousand dominoes, one page: build/demo
 	@tools/setup demo
