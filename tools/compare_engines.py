@@ -94,6 +94,7 @@ def stacks(cases, engines):
             for mass in (1, 1000):
                 item = cases(engine, variant, "stack", n=50, mass=mass, gap=gap)
                 cells.append(item["failed"] if "failed" in item else "falls" if not item["stands"] else
+                             f"{item['steps']} steps {item['steps_per_s']:.0f}/s" if item["steps"] < 500 else
                              f"{item['drift']:.1e} {item['steps_per_s']:.0f}/s")
         table.row([f"{engine} {variant}", *cells])
     return table
