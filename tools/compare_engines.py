@@ -36,8 +36,7 @@ def run(folder, engine, variant, scene, **arguments):
         return {**case, "failed": f"over {TIMEOUT:.0f} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return {**case, "failed": words[-1][:80]}
+        return {**case, "failed": "aborts", "words": done.stderr.strip()[-500:]}
     return {**case, **json.loads(lines[-1])}
 
 
@@ -50,7 +49,7 @@ class Table:
 
     def __init__(self, title, columns):
         self.title, self.columns, self.lines = title, columns, []
-        self.row([title.split(":")[0], *columns], head=True)
+        self.row(["engine", *columns], head=True)
 
     def row(self, cells, head=False):
         if head:
