@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "engine.hpp"
@@ -139,14 +140,14 @@ class Mujoco : public Engine {
 
   /// This version reads models from files only.
   void load(const std::string& xml) {
-    char name[] = "/tmp/peer_mujoco_XXXXXX.xml";
-    const int file = mkstemps(name, 4);
+    std::string name = (std::filesystem::temp_directory_path() / "orthant_XXXXXX.xml").string();
+    const int file = mkstemps(name.data(), 4);
     if (file < 0) throw Error("MuJoCo", "cannot write a temporary file");
     const bool written = write(file, xml.data(), xml.size()) == static_cast<ssize_t>(xml.size());
     close(file);
     char error[1000] = "";
-    model_.reset(written ? mj_loadXML(name, nullptr, error, sizeof error) : nullptr);
-    std::remove(name);
+    model_.reset(written ? mj_loadXML(name.c_str(), nullptr, error, sizeof error) : nullptr);
+    std::remove(name.c_str());
     if (!model_) throw Error("MuJoCo", error);
   }
 
