@@ -201,7 +201,8 @@ void validate(const Model& model, const State& state, std::string_view where) {
   internal::need_finite(at, "t", state.t);
   for (const Body& body : model.bodies()) {
     const bool finite = state.q.segment(body.q_begin, body.q_size).allFinite() &&
-                        state.v.segment(body.v_begin, body.v_size).allFinite();
+                        (body.v_size == 0 ||  // v_begin is then no place in v
+                         state.v.segment(body.v_begin, body.v_size).allFinite());
     const double norm = body.planar ? 1 : state.q.segment<4>(body.q_begin + 3).norm();
     if (finite && std::abs(norm - 1) <= 1e-6) continue;
     const std::string object = at + ", body '" + body.name + "'";
