@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 VARIANTS = {
@@ -31,7 +32,8 @@ def run(folder, engine, variant, scene, **arguments):
     case = {"engine": engine, "variant": variant, "scene": scene, "arguments": arguments}
     try:
         done = subprocess.run([folder / f"peer_{engine}", variant, scene, *words, f"cap={TIMEOUT / 2}"],
-                              capture_output=True, text=True, timeout=TIMEOUT, env=environment)
+                              capture_output=True, text=True, timeout=TIMEOUT, env=environment,
+                              cwd=tempfile.gettempdir())  # MuJoCo leaves a log where it runs
     except subprocess.TimeoutExpired:
         return {**case, "failed": f"over {TIMEOUT:.0f} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
@@ -169,7 +171,7 @@ SCENES = {"stack": stacks, "spheres": piles, "mass_ratio": ratios, "incline": in
 
 
 def main():
-    folder, out = Path(sys.argv[1]), Path(sys.argv[2])
+    folder, out = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     wanted = sys.argv[3:] or list(SCENES)
     for name in wanted:
         if name not in SCENES:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "command.hpp"
@@ -14,6 +15,7 @@
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
+#include "orthant/solver/solve_fields.hpp"
 #include "solve_file.hpp"
 
 namespace orthant::app {
@@ -24,14 +26,44 @@ struct SolveOptions {
   std::string kind;
   std::string method = "automatic";
   std::string friction = "coulomb";
-  double tolerance = SolveSettings{}.tolerance;
-  int max_iterations = 0;
-  double time_limit = 0;
+  SolveSettings solve{.siconos_too = true};  // the table shows it beside our own residual
   int repeat = 1;
   std::string json;
   std::string trace;
   bool solution = false;
 };
+
+/// "max_iterations" => "--max-iterations".
+std::string option_of(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name == "tolerance" ? "--tol" : "--" + name;
+}
+
+void check_settings(const SolveSettings& settings) {
+  visit_settings(std::type_identity<SolveSettings>{}, [&](const char* name, auto member,
+                                                          const char*, const SettingRule& rule) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(settings.*member)>>) {
+      const double value = static_cast<double>(settings.*member);
+      const bool finite = std::isfinite(value);
+      if (rule.positive && !(finite && value > 0))
+        throw Error(option_of(name), fmt::format("must be a positive number, found {}", value));
+      if (!finite || value < rule.lo || value > rule.hi)
+        throw Error(option_of(name), fmt::format("must be >= {}, found {}", rule.lo, value));
+    }
+  });
+}
+
+/// One option for each setting of the library's own list.
+void add_settings(CLI::App& command, SolveOptions& options) {
+  visit_settings(std::type_identity<SolveSettings>{}, [&](const char* name, auto member,
+                                                          const char* what, const SettingRule&) {
+    const std::string option = option_of(name);
+    if constexpr (std::is_same_v<std::decay_t<decltype(options.solve.*member)>, Method>)
+      command.add_option(option, options.method, method_names())->capture_default_str();
+    else
+      command.add_option(option, options.solve.*member, what)->capture_default_str();
+  });
+}
 
 FileSettings settings_of(const SolveOptions& options) {
   FileSettings settings;
@@ -42,24 +74,13 @@ FileSettings settings_of(const SolveOptions& options) {
   }
   settings.exact_friction = options.friction == "coulomb";
   settings.keep_trace = !options.trace.empty();
+  settings.solve = options.solve;
   settings.solve.method = method_of(options.method);
-  if (!(options.tolerance > 0) || !std::isfinite(options.tolerance)) {
-    throw Error("--tol", fmt::format("must be a positive number, found {}", options.tolerance));
-  }
-  if (!(options.time_limit >= 0) || !std::isfinite(options.time_limit)) {
-    throw Error("--time-limit", fmt::format("must be >= 0 seconds, found {}", options.time_limit));
-  }
-  if (options.max_iterations < 0) {
-    throw Error("--max-iterations", fmt::format("must be >= 0 (0: the method's own), found {}",
-                                                options.max_iterations));
-  }
+  check_settings(settings.solve);
   if (options.repeat < 1) {
     throw Error("--repeat", fmt::format("must be >= 1, found {}", options.repeat));
   }
   settings.repeat = options.repeat;
-  settings.solve.tolerance = options.tolerance;
-  settings.solve.time_limit = options.time_limit;
-  settings.solve.max_iterations = options.max_iterations;
   return settings;
 }
 
@@ -195,15 +216,9 @@ void add_solve(CLI::App& root, Run& run) {
   command->add_option("--kind", options->kind,
                       "force lcp, mlcp, friction_local, friction_global or canonical; "
                       "default: inferred from the file");
-  command->add_option("--method", options->method, method_names())->capture_default_str();
-  command->add_option("--tol", options->tolerance, "of the block-wise residual, without unit")
-      ->capture_default_str();
+  add_settings(*command, *options);
   command->add_option("--friction", options->friction, "coulomb (exact) or cone (convex)")
       ->capture_default_str();
-  command->add_option("--max-iterations", options->max_iterations,
-                      "of each method; 0: the method's own limit");
-  command->add_option("--time-limit", options->time_limit,
-                      "seconds a file, 0: none; makes the result depend on the machine");
   command->add_option("--repeat", options->repeat,
                       "solve each file so many times, the fastest is timed");
   command->add_option("--json", options->json, "report as a JSON array; - for standard output")

@@ -71,7 +71,6 @@ void solve_into(SolvedFile& solved, const FileSettings& settings) {
     }
   }
   SolveSettings solve_settings = settings.solve;
-  solve_settings.siconos_too = true;  // the table shows it beside our own residual
   solved.seconds = solved.processor_seconds = std::numeric_limits<double>::infinity();
   for (int k = 0; k < settings.repeat; ++k) {
     // Each from nothing, its memory included.

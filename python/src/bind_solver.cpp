@@ -2,21 +2,10 @@
 // python/src/bind_solver.cpp: solve(problem, settings) => (solution, report).
 #include "common.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/solver/solve.hpp"
+#include "orthant/solver/solve_fields.hpp"
 #include "settings.hpp"
 
 namespace orthant::python {
-
-void fields(Tag<SolveSettings>, auto&& field) {
-  field("method", &SolveSettings::method, "Automatic chooses island by island.");
-  field("tolerance", &SolveSettings::tolerance, "Of the judge's block-wise residual [-].");
-  field("max_iterations", &SolveSettings::max_iterations, "Of each method; 0: its own default.");
-  field("work_limit", &SolveSettings::work_limit, "Counted multiply-adds; 0: none.");
-  field("time_limit", &SolveSettings::time_limit,
-        "Wall clock [s], 0: none. Makes the result depend on the machine.");
-  field("use_warm_start", &SolveSettings::use_warm_start, "Start from the incoming solution.");
-  field("siconos_too", &SolveSettings::siconos_too, "Go on until Siconos' error is small as well.");
-}
 
 void fields(Tag<Attempt>, auto&& field) {
   field("method", &Attempt::method, "What ran.");

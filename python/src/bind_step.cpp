@@ -5,41 +5,13 @@
 #include "common.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
-#include "orthant/step/step.hpp"
+#include "orthant/step/step_fields.hpp"
 #include "run.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 #include "workspace_pool.hpp"
 
 namespace orthant::python {
-
-void fields(Tag<StepSettings>, auto&& field) {
-  using S = StepSettings;
-  field("h", &S::h, "Step [s].");
-  field("friction", &S::friction, "Exact Coulomb, convex cone, or pyramid.");
-  field("pyramid_directions", &S::pyramid_directions, "Spatial pyramid only; even, >= 4.");
-  field("constraints", &S::constraints, "Which contact constraints a step has.");
-  field("overlap_tolerance", &S::overlap_tolerance, "Of half the smaller width, Relcp only [-].");
-  field("max_recursions", &S::max_recursions, "A step, Relcp only.");
-  field("sub_spheres", &S::sub_spheres, "A body, Multisphere only.");
-  field("periodic", &S::periodic, "Bodies meet across its sides; positions are not wrapped.");
-  field("drag_ratio", &S::drag_ratio,
-        "Overdamped: drag across the body axis over that along it [-].");
-  field("thermal_energy", &S::thermal_energy, "Overdamped: k_B T [J]; > 0: Brownian kicks.");
-  field("stabilisation", &S::stabilisation, "How position errors are undone.");
-  field("projection_tolerance", &S::projection_tolerance, "Of the body size [-].");
-  field("baumgarte", &S::baumgarte, "Share of an error removed in a step, Baumgarte only [-].");
-  field("contact_margin", &S::contact_margin, "Of half the smaller body's width [-].");
-  field("integrator", &S::integrator, "Euler or Rattle.");
-  field("substep", &S::substep, "Longest internal sub-step of Rattle [s].");
-  field("impact_events", &S::impact_events, "Locate impacts within the step.");
-  field("max_events", &S::max_events, "A step; the report says when reached.");
-  field("restitution_threshold", &S::restitution_threshold,
-        "Speed below which nothing bounces [m/s]; 0: 2 g h.");
-  field("max_halvings", &S::max_halvings, "A step; 0: no step halving.");
-  field("halving_tolerance", &S::halving_tolerance, "Overlap that halves, of the body size [-].");
-  field("solver", &S::solver, "Of every solve in the step.");
-}
 
 void fields(Tag<StepReport>, auto&& field) {
   using R = StepReport;

@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // python/src/settings.hpp: one list of fields => attributes, keyword constructor, repr, pickle.
 //   void fields(Tag<S>, auto&& field)   field("name", &S::name, "what it is [unit]")
-// The same list makes the typed signature in the stub, so an editor completes the names.
+// Settings use the library's list (base/setting.hpp). The same list makes the typed signature in
+// the stub, so an editor completes the names.
 #pragma once
 
 #include <nanobind/stl/array.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 #include "common.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/setting.hpp"
 
 namespace orthant::python {
 
 template <class S>
 struct Tag {};
+
+namespace internal {
+
+/// "lever; 0: none", "m" => "Lever [m]; 0: none."
+inline std::string docstring(std::string what, std::string_view unit) {
+  const std::size_t first = what.find_first_not_of('`');
+  what[first] = static_cast<char>(std::toupper(static_cast<unsigned char>(what[first])));
+  if (!unit.empty())
+    what.insert(std::min(what.find(';'), what.size()), " [" + std::string(unit) + "]");
+  return what + ".";
+}
+
+}  // namespace internal
+
+/// Settings that have a list in the library (base/setting.hpp).
+template <class S>
+  requires requires { visit_settings(std::type_identity<S>{}, [](auto&&...) {}); }
+void fields(Tag<S>, auto&& field) {
+  visit_settings(std::type_identity<S>{},
+                 [&](const char* name, auto member, const char* what, const SettingRule& rule) {
+                   field(name, member, internal::docstring(what, rule.unit).c_str());
+                 });
+}
 
 namespace internal {
 

@@ -98,7 +98,8 @@ TEST_F(Grad, CheckPutsDifferencesBeside) {
                   " --loss 'position(block).x' --params 'material/wood.friction,velocity(block).x' "
                   "--check --json -");
   ASSERT_EQ(r.code, 0) << r.err << r.out;
-  for (const json& row : json::parse(r.out).at("losses").at(0).at("gradient")) {
+  const json report = json::parse(r.out);
+  for (const json& row : report.at("losses").at(0).at("gradient")) {
     EXPECT_EQ(row.at("check"), "compared");
     EXPECT_GT(std::abs(row.at("gradient").get<double>()), 1e-3);
     EXPECT_NEAR(row.at("gradient").get<double>(), row.at("difference").get<double>(), 1e-6);

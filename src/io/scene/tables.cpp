@@ -2,7 +2,26 @@
 // io/scene/tables.cpp: every field of a scene file, once.
 #include "io/scene/tables.hpp"
 
+#include "orthant/solver/solve_fields.hpp"
+#include "orthant/step/step_fields.hpp"
+
 namespace orthant::io {
+namespace {
+
+/// The library's own list of the settings, less what would make a scene depend on the machine.
+template <class S>
+Table<S> settings_table(const char* noun, const char* doc) {
+  Table<S> table(noun, doc);
+  visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char* what,
+                                              const SettingRule& rule) {
+    if (!rule.reproducible) return;
+    table.add(name, member, what,
+              {.unit = rule.unit, .lo = rule.lo, .hi = rule.hi, .positive = rule.positive});
+  });
+  return table;
+}
+
+}  // namespace
 
 template <>
 const Table<WorldDescription>& table_of<WorldDescription>() {
@@ -273,64 +292,15 @@ const Table<ActuatorDescription>& table_of<ActuatorDescription>() {
 
 template <>
 const Table<SolveSettings>& table_of<SolveSettings>() {
-  using T = SolveSettings;
-  static const Table<T> table =
-      Table<T>("solver", "Of the contact problem of a step.")
-          .add("method", &T::method, "")
-          .add("tolerance", &T::tolerance, "of the block-wise residual; in a step 1e-10",
-               {.unit = "-", .positive = true})
-          .add("max_iterations", &T::max_iterations, "0: the method's own", {.lo = 0})
-          .add("work_limit", &T::work_limit, "multiply-adds; 0: none", {.lo = 0});
+  static const Table<SolveSettings> table =
+      settings_table<SolveSettings>("solver", "Of the contact problem of a step.");
   return table;
 }
 
 template <>
 const Table<StepSettings>& table_of<StepSettings>() {
-  using T = StepSettings;
-  static const Table<T> table =
-      Table<T>("step", "How a step is made.")
-          .add("h", &T::h, "length of a step", {.unit = "s", .positive = true})
-          .add("friction", &T::friction, "`coulomb` is exact; `cone` its convex relaxation")
-          .add("pyramid_directions", &T::pyramid_directions, "even", {.lo = 4, .hi = 64})
-          .add("stabilisation", &T::stabilisation, "how overlaps are removed")
-          .add("projection_tolerance", &T::projection_tolerance, "of the body size",
-               {.unit = "-", .positive = true})
-          .add("baumgarte", &T::baumgarte, "share of an overlap a step",
-               {.unit = "-", .lo = 0, .hi = 1})
-          .add("contact_margin", &T::contact_margin, "of half the smaller body's width",
-               {.unit = "-", .lo = 0})
-          .add("integrator", &T::integrator, "`rattle`: second order for joints")
-          .add("substep", &T::substep, "longest inner step of `rattle`",
-               {.unit = "s", .positive = true})
-          .add("impact_events", &T::impact_events, "locate impacts within a step")
-          .add("max_events", &T::max_events, "a step", {.lo = 0})
-          .add("restitution_threshold", &T::restitution_threshold,
-               "slowest approach that bounces; 0: 2 g h", {.unit = "m/s", .lo = 0})
-          .add("max_halvings", &T::max_halvings, "of a step that ends in an overlap",
-               {.lo = 0, .hi = 20})
-          .add("halving_tolerance", &T::halving_tolerance, "overlap that halves, of the body size",
-               {.unit = "-", .positive = true})
-          .add("newton_iterations", &T::newton_iterations,
-               "of flexible parts, at most; 1: linearly implicit", {.lo = 1, .hi = 1000})
-          .add("newton_tolerance", &T::newton_tolerance,
-               "change of the velocities that ends them, of the largest",
-               {.unit = "-", .positive = true})
-          .add("max_cuts", &T::max_cuts, "of a step in which an element would invert",
-               {.lo = 0, .hi = 20})
-          .add("constraints", &T::constraints,
-               "`single`, `relcp` and `multisphere`: one row a pair, grown until nothing overlaps, "
-               "rows of inscribed spheres")
-          .add("overlap_tolerance", &T::overlap_tolerance, "of half the smaller width; `relcp`",
-               {.unit = "-", .positive = true})
-          .add("max_recursions", &T::max_recursions, "a step; `relcp`", {.lo = 1, .hi = 100000})
-          .add("sub_spheres", &T::sub_spheres, "a body; `multisphere`", {.lo = 1, .hi = 1000})
-          .add("periodic", &T::periodic, "")
-          .add("drag_ratio", &T::drag_ratio,
-               "overdamped: drag across the axis x of a body over that along it",
-               {.unit = "-", .positive = true})
-          .add("thermal_energy", &T::thermal_energy, "overdamped: k_B T, Brownian kicks",
-               {.unit = "J", .lo = 0})
-          .add("solver", &T::solver, "");
+  static const Table<StepSettings> table =
+      settings_table<StepSettings>("step", "How a step is made.");
   return table;
 }
 
