@@ -110,7 +110,8 @@ void print_matrix_facts(const CanonicalProblem& p) {
   if (scale == 0) return;
   line("asymmetry",
        fmt::format("{:.1e} of max |W|", (N - N.transpose()).cwiseAbs().maxCoeff() / scale));
-  const VecX s = Eigen::BDCSVD<MatX>(N).singularValues();
+  // Square, and at most kMaxDense wide: the plain Jacobi sweeps, which compile four times faster.
+  const VecX s = Eigen::JacobiSVD<MatX, Eigen::NoQRPreconditioner>(N).singularValues();
   const auto rank = (s.array() > kRankTolerance * s[0]).count();
   line("rank W", fmt::format("{} of {} (singular values above {:g} of the largest)", rank, size,
                              kRankTolerance));
