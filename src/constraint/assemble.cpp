@@ -56,22 +56,22 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
 }
 
 void append_trial_rows(const Model& model, const Parameters& parameters, const VecX& q_trial,
-                       const VecX& v_trial, std::span<const Contact> contacts,
+                       const VecX& v, const VecX& v_trial, std::span<const Contact> contacts,
                        const ContactRowSettings& settings, Assembly& out) {
   CanonicalProblem& p = out.problem;
   ContactRowSettings trial = settings;
   trial.beta = 1;
   trial.restitution = false;
-  // The gap at the trial holds what prescribed bodies have moved already: no velocity of theirs.
-  const VecX at_rest = VecX::Zero(model.v_size());
   out.b.assign(p.b.data(), p.b.data() + p.b.size());
   const std::size_t first = out.blocks.size();
-  append_contact_rows(model, parameters, q_trial, at_rest, out.v_free, contacts, trial, p, out.b,
+  append_contact_rows(model, parameters, q_trial, v, out.v_free, contacts, trial, p, out.b,
                       out.blocks);
+  // The gap at the trial holds what prescribed bodies have moved already: their velocities count
+  // in the tangents alone.
   for (std::size_t c = first; c < out.blocks.size(); ++c) {
     double rate[kMaxLawDim];
     p.D.multiply_row(out.blocks[c].block, v_trial.data(), rate);
-    out.b[out.blocks[c].row] -= rate[0];
+    out.b[out.blocks[c].row] = contacts[c - first].gap / settings.h - rate[0];
   }
   copy(out.b, p.b);
   assemble_contact_F(out.blocks, settings.friction, p);

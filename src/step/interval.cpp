@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/timer.hpp"
+#include "orthant/constraint/medium.hpp"
 #include "orthant/force/flexible.hpp"
 #include "step/run.hpp"
 
@@ -114,7 +115,9 @@ bool detect(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
     return false;
-  if (!apply_overdamped_settings(run, dt)) return false;
+  const Medium medium{run.settings.drag_ratio, run.settings.thermal_energy, run.x.rng};
+  if (!assemble_medium(run.model, run.parameters, run.interval(dt), medium, work.assembly))
+    return false;
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   find_motion(run, dt);

@@ -61,8 +61,8 @@ void select_overlaps(StepRun& run, int round) {
 void append_rows(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
-  append_trial_rows(run.model, run.parameters, work.q, work.solution.v, work.after.contacts,
-                    row_settings(run, dt), work.assembly);
+  append_trial_rows(run.model, run.parameters, work.q, run.x.v, work.solution.v,
+                    work.after.contacts, row_settings(run, dt), work.assembly);
   work.rows.contacts.insert(work.rows.contacts.end(), work.after.contacts.begin(),
                             work.after.contacts.end());
   const Index known = static_cast<Index>(work.solution.lambda.size());

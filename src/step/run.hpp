@@ -80,10 +80,6 @@ bool step_interval(StepRun& run, double dt);
 /// The same, halved while it ends in an overlap.
 bool step_with_halving(StepRun& run);
 
-// --- overdamped.cpp ---
-/// Slender-body drag and Brownian kicks, where the settings want them: changes H, k and v_free.
-bool apply_overdamped_settings(StepRun& run, double dt);
-
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.
 CollisionSettings collision_settings(const StepRun& run);

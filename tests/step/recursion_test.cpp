@@ -209,6 +209,36 @@ TEST(Recursion, FrictionAndInertia) {
   }
 }
 
+// A rod along a belt is dragged by every row it touches it with, found on the way or not: while it
+// slides, the belt pushes with μ times what it carries, m v_y = μ (m v_z + m g t).
+TEST(Recursion, RowsFoundOnTheWayMoveWithTheBelt) {
+  constexpr double kFriction = 0.3, kGravity = 9.81;
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = kFriction});
+  builder.add_body({.name = "belt",
+                    .motion = Motion::Kinematic,
+                    .velocity = {0, 2, 0},
+                    .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  builder.add_body({.name = "rod",
+                    .position = {0, 0, 0.1005},
+                    .orientation = multiply(exp_rotation(Vec3(0, 0, 0.5 * std::numbers::pi)),
+                                            exp_rotation(Vec3(0, 1e-3, 0))),
+                    .shapes = {{.shape = Shape::capsule(0.1, 0.4), .material = "m"}}});
+  const Model model = builder.build();
+  State x = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  const Index v = model.body(model.find_body("rod")).v_begin;
+  int recursions = 0;
+  for (int i = 0; i < 20; ++i) {
+    const StepReport r = step(model, model.default_parameters(), relcp(0.01), {}, x, warm, work);
+    EXPECT_EQ(r.outcome, Outcome::Converged);
+    recursions += r.recursions;
+    EXPECT_NEAR(x.v[v + 1], kFriction * (x.v[v + 2] + kGravity * x.t), 1e-8) << i;
+  }
+  EXPECT_GT(recursions, 5);
+}
+
 TEST(Recursion, SameBitsForOneAndTwoThreads) {
   const Model model =
       crowd(Shape::ellipsoid(1, 0.5, 0.5), 27, 2.2, 0, LawOfMotion::Overdamped, 8, 3);

@@ -44,10 +44,11 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
                    std::span<const FlexibleContact> flexible = {});
 
 /// Appends rows of contacts found at the trial configuration q_trial = q ⊞ h v_trial to a problem
-/// made by assemble_rows(): levers and normals as there, b = Φ(q_trial)/h − D v_trial, so that the
-/// row says what the gap will be for other velocities. Old rows are not touched.
+/// made by assemble_rows(): levers and normals as there, b_n = Φ(q_trial)/h − D_n v_trial, so that
+/// the row says what the gap will be for other velocities. `v`: State::v, for bodies whose velocity
+/// is given. Old rows are not touched.
 void append_trial_rows(const Model& model, const Parameters& parameters, const VecX& q_trial,
-                       const VecX& v_trial, std::span<const Contact> contacts,
+                       const VecX& v, const VecX& v_trial, std::span<const Contact> contacts,
                        const ContactRowSettings& settings, Assembly& out);
 
 /// An instant without forces: M v⁺ = M v + Cᵀγ + Dᵀλ, C v⁺ + ∂Ψ/∂t = 0, b_n = ε D_n v where a
