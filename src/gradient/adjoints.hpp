@@ -337,6 +337,15 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
       add_twist(c.body_b(), -push, -c.r_b.cross(push), by_v);
     }
   }
+  if (branch == GapBranch::Trial) {
+    const Twist made_a = twist_in(c.body_a(), r.x.record.v);
+    const Twist made_b = twist_in(c.body_b(), r.x.record.v);
+    const Vec3 push = -y[0] * c.normal;
+    c.by_normal -= y[0] * c.relative(made_a, made_b);
+    c.add_relative(push, made_a, made_b);
+    add_twist(c.body_a(), push, c.r_a.cross(push), by_v);
+    add_twist(c.body_b(), -push, -c.r_b.cross(push), by_v);
+  }
   if (from_gap) {
     c.by_gap += y[0] * factor / h;
     r.inputs().duration -= y[0] * factor * c.gap / (h * h);

@@ -115,9 +115,15 @@ void body_element(R& r, BodyId id, bool flies) {
   weight.force = Vec3T<T>(g[0], g[1], body.planar ? T(0) : g[2]) * (mass * h);
   put_wrench(r, id, weight, 1);
   if (model.law() == LawOfMotion::Overdamped) {
-    const WrenchT<T> w = overdamped_balance<T>(body.planar, r.parameter(body.drag),
-                                               r.parameter(body.length), end, h);
-    put_wrench(r, id, w, -1);
+    const T drag = r.parameter(body.drag), length = r.parameter(body.length);
+    put_wrench(r, id, overdamped_balance<T>(body.planar, drag, length, end, h), -1);
+    if (r.x.medium == nullptr) return;
+    double kick[6] = {};
+    brownian_kick(*r.x.medium, body.uid, body.v_size, kick);
+    put_wrench(
+        r, id,
+        medium_balance<T>(*r.x.medium, body.planar, r.place(id).pose.p, drag, length, end, kick, h),
+        -1);
     return;
   }
   T v[6], inertia[6];
@@ -416,6 +422,10 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
       b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
   } else if (branch != GapBranch::None) {
     b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
+  }
+  if (branch == GapBranch::Trial) {
+    read_twists(r, contact, false, c);
+    b_n -= c.point.normal.dot(c.relative());
   }
   read_twists(r, contact, true, c);
   const Vec3T<T> relative = c.relative();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gradient/tape.hpp"
+#include "orthant/constraint/medium.hpp"
 #include "orthant/gradient/step.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/model/joint_kernel.hpp"
@@ -44,6 +45,7 @@ enum class GapBranch : std::uint8_t {
   Closing,  ///< Φ/h: the gap may close; resting contacts too, whatever the sign of their rounding
   Overlap,  ///< β Φ/h
   None,     ///< no gap in it: an impact
+  Trial,    ///< Φ/h − D_n v: found at q ⊞ h v, where the record of its context stands
 };
 
 /// What both readers know.
@@ -54,6 +56,7 @@ struct SolveContext {
   const SolveRecord& record;
   const Solution& answer;  // what is held: the recorded one, or a point of the central path
   bool with_parameters = true;
+  const Medium* medium = nullptr;  // where it acts beyond the local drag
 
   double control(Index i) const { return u.size() == 0 ? 0 : u[i]; }
 };

@@ -8,6 +8,7 @@
 
 #include "gradient/adjoints.hpp"
 #include "gradient/elements.hpp"
+#include "gradient/feature_margin.hpp"
 #include "gradient/flexible_elements.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
@@ -100,27 +101,51 @@ bool callback_derivatives(const Model& model, const Parameters& parameters, cons
 
 }  // namespace
 
-Stage::Stage(const Model& model, const Parameters& parameters, const StepSettings& settings,
-             const VecX& u, const SolveRecord& record, const StepGradientSettings& gradient)
-    : context_{&model, &parameters, &settings, &u, &record, gradient.parameters} {
-  if (record.kind != SolveKind::Step && record.kind != SolveKind::Impact &&
-      record.kind != SolveKind::Projection)
+std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step) {
+  std::vector<SolveRecord> trials;
+  for (std::size_t i = 1; i < step.solves.size(); ++i) {
+    if (step.solves[i].kind != SolveKind::Recursion) continue;
+    const SolveRecord& from = step.solves[i - 1];
+    SolveRecord& trial = trials.emplace_back();
+    trial.kind = SolveKind::Recursion;
+    trial.duration = from.duration;
+    trial.t = from.t;
+    trial.v = from.v;  // of kinematic bodies
+    trial.v.head(model.dynamic_v_size()) = from.solution.v;
+    boxplus(model, from.q, from.duration * trial.v, trial.q);
+  }
+  return trials;
+}
+
+Stage::Stage(const StageArguments& x, std::size_t index)
+    : context_{&x.model,  &x.parameters,         &x.settings,
+               &x.step.u, &x.step.solves[index], x.gradient.parameters,
+               {}},
+      medium_{x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng} {
+  const Model& model = x.model;
+  const Parameters& parameters = x.parameters;
+  const StepSettings& settings = x.settings;
+  const SolveRecord& record = x.step.solves[index];
+  if (record.kind == SolveKind::Newton)
     throw Error("step gradient", "a solve of this kind has no derivative here");
-  if (settings.drag_ratio != 1 || settings.thermal_energy > 0 || settings.periodic.any())
-    throw Error("step gradient",
-                "drag_ratio, thermal_energy and periodic boxes have no derivative here");
+  if (record.kind == SolveKind::Recursion) {
+    context_.trials = x.trials.first(index);
+    for (std::size_t i = 0; i <= index; ++i)
+      round_end_.push_back(x.step.solves[i].contacts.contacts.size());
+  }
   if (!model.flexible_parts().empty() && settings.newton_iterations > 1)
     throw Error("step gradient",
                 "the derivative of flexible parts is that of newton_iterations = 1, got " +
                     std::to_string(settings.newton_iterations));
   assemble();
   gradient_ = std::make_unique<SolutionGradient>(assembly_.problem, scale_of(assembly_.problem),
-                                                 record.solution, gradient.solution);
+                                                 record.solution, x.gradient.solution);
   find_displacement();
+  find_ties(x.gradient.solution.floating_tolerance);
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (!contact.has_feature)
       reason_ = "contacts on flexible faces: the place on the face and the normal are held";
-  if (record.kind != SolveKind::Step) return;
+  if (!is_interval()) return;
   if (!model.flexible_parts().empty() && record.duration < settings.h)
     reason_ = "the lengths of intervals that inverting elements cut are held";
   for (const Force& force : model.forces()) {
@@ -133,6 +158,13 @@ Stage::Stage(const Model& model, const Parameters& parameters, const StepSetting
     reason_ = "forces and motors that depend on time are held while the time of an impact changes";
 }
 
+std::span<const Contact> Stage::round(std::size_t r) const {
+  const std::span<const Contact> all = context_.record_->contacts.contacts;
+  if (round_end_.empty()) return all;
+  const std::size_t begin = r == 0 ? 0 : round_end_[r - 1];
+  return all.subspan(begin, round_end_[r] - begin);
+}
+
 void Stage::assemble() {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
@@ -140,15 +172,22 @@ void Stage::assemble() {
   const StepSettings& settings = *context_.settings;
   const std::vector<Contact>& contacts = r.contacts.contacts;
   branches_.assign(contacts.size(), GapBranch::None);
-  const StepInterval at{r.q, r.v, r.t, r.kind == SolveKind::Step ? r.duration : settings.h};
+  const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h};
   switch (r.kind) {
     case SolveKind::Step:
+    case SolveKind::Recursion:
       for (std::size_t c = 0; c < contacts.size(); ++c)
-        branches_[c] = branch_of(model, parameters, settings, contacts[c]);
-      if (!assemble_motion(model, parameters, at, *context_.u, assembly_))
+        branches_[c] = c < round(0).size() ? branch_of(model, parameters, settings, contacts[c])
+                                           : GapBranch::Trial;
+      if (!assemble_motion(model, parameters, at, *context_.u, assembly_) ||
+          !assemble_medium(model, parameters, at, medium_, assembly_))
         throw Error("step gradient", "the mass matrix of the recorded step is singular");
-      assemble_rows(model, parameters, at, contacts, r.rows, r.rows.beta, assembly_,
+      assemble_rows(model, parameters, at, round(0), r.rows, r.rows.beta, assembly_,
                     r.contacts.flexible);
+      for (std::size_t i = 0; i < context_.trials.size(); ++i)
+        append_trial_rows(model, parameters, context_.trials[i].q, r.v,
+                          context_.trials[i].v.head(model.dynamic_v_size()), round(i + 1), r.rows,
+                          assembly_);
       break;
     case SolveKind::Impact:
       assemble_impact(model, parameters, at, contacts,
@@ -190,10 +229,27 @@ void Stage::find_displacement() {
   }
 }
 
+void Stage::find_ties(double tolerance) {
+  const ConstraintScheme scheme = context_.settings->constraints;
+  if (scheme != ConstraintScheme::Single && scheme != ConstraintScheme::Relcp) return;
+  for (std::size_t r = 0, c = 0; r <= context_.trials.size(); ++r) {
+    const VecX& q = r == 0 ? context_.record_->q : context_.trials[r - 1].q;
+    for (const Contact& contact : round(r)) {
+      const auto row = static_cast<std::size_t>(assembly_.blocks[c++].row);
+      if (certificate().states[row] == ContactState::Separate) continue;
+      const double margin =
+          internal::feature_margin(*context_.model, *context_.parameters, q, contact);
+      feature_margin_ = std::min(feature_margin_, margin);
+      ties_ += margin <= tolerance ? 1 : 0;
+    }
+  }
+}
+
 template <class R>
 void Stage::walk(R& reader) const {
   switch (context_.record_->kind) {
     case SolveKind::Step:
+    case SolveKind::Recursion:
       return walk_step(reader);
     case SolveKind::Impact:
       return walk_impact(reader);
@@ -220,17 +276,17 @@ void Stage::walk_step(R& reader) const {
     actuator_element(reader, model.actuators()[i], i);
     reader.finish();
   }
-  const std::vector<Contact>& contacts = r.contacts.contacts;
-  Index row = 0, block = 0;
-  for (std::size_t c = 0; c < contacts.size(); ++c) {
-    const ContactBlock& at = assembly_.blocks[c];
-    contact_of(reader, contacts[c], static_cast<Index>(c), at, r.rows.friction, branches_[c],
-               r.rows.beta);
-    reader.finish();
-    row = at.row + at.dim;
+  walk_contacts(reader, 0);
+  Index row = 0;
+  if (!round(0).empty()) {
+    const ContactBlock& last = assembly_.blocks[round(0).size() - 1];
+    row = last.row + last.dim;
   }
   if (!model.flexible_parts().empty()) row = walk_flexible(reader);
-  block = assembly_.problem.block_count() - joint_block_count(model);
+  // Rows of trials come after those of the joints.
+  Index block = context_.trials.empty() ? assembly_.problem.block_count()
+                                        : assembly_.blocks[round(0).size()].block;
+  block -= joint_block_count(model);
   for (const Joint& joint : model.joints()) {
     if (joint.stiffness != kNone || joint.damping != kNone) joint_spring_element(reader, joint);
     bilateral(reader, joint, JointUse::Step, r.rows.beta);
@@ -239,6 +295,19 @@ void Stage::walk_step(R& reader) const {
     reader.finish();
     row += count;
     block += count;
+  }
+}
+
+/// Contacts of one round: `reader` stands where they were found.
+template <class R>
+void Stage::walk_contacts(R& reader, std::size_t r) const {
+  const ContactRowSettings& rows = context_.record_->rows;
+  const std::span<const Contact> contacts = round(r);
+  const std::size_t first = r == 0 ? 0 : round_end_[r - 1];
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    contact_of(reader, contacts[c], static_cast<Index>(first + c), assembly_.blocks[first + c],
+               rows.friction, branches_[first + c], rows.beta);
+    reader.finish();
   }
 }
 
@@ -355,10 +424,11 @@ void Stage::walk_projection(R& reader) const {
   }
 }
 
-void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in) {
+void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
+                 std::span<StateCotangent> by_trials) {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
-  const bool moves = r.kind != SolveKind::Impact, step = r.kind == SolveKind::Step;
+  const bool moves = r.kind != SolveKind::Impact, step = is_interval();
   SolveOutputs weights;
   weights.delta.setZero(model.v_size());
   Solution by;
@@ -436,9 +506,22 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   weights.equations = gradient_->adjoint(by);
 
   static thread_local taping::Tape tape;
-  const SolveContext x = context();
+  const SolveContext x = context(r);
   Pull reader(x, weights, tape, in);
   walk(reader);
+  for (std::size_t i = 0; i < context_.trials.size(); ++i) {
+    SolveInputs at;  // where the rows of this round were found
+    at.q.swap(by_trials[i].q);
+    at.v.swap(by_trials[i].v);
+    at.parameters.swap(in.parameters);
+    const SolveContext there = context(context_.trials[i]);
+    Pull trial_reader(there, weights, tape, at);
+    walk_contacts(trial_reader, i + 1);
+    in.duration += at.duration;
+    at.q.swap(by_trials[i].q);
+    at.v.swap(by_trials[i].v);
+    at.parameters.swap(in.parameters);
+  }
   if (!step) return;
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];
@@ -454,16 +537,23 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   }
 }
 
-void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv) {
+void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
+                 std::span<const StateTangent> trials) {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
-  const bool moves = r.kind != SolveKind::Impact, step = r.kind == SolveKind::Step;
+  const bool moves = r.kind != SolveKind::Impact, step = is_interval();
   SolveOutputs changes;
   changes.equations = zero_residual(assembly_.problem);
   changes.delta.setZero(model.v_size());
-  const SolveContext x = context();
+  const SolveContext x = context(r);
   Push reader(x, direction, changes);
   walk(reader);
+  for (std::size_t i = 0; i < context_.trials.size(); ++i) {
+    const SolveInputs at{trials[i].q, trials[i].v, {}, direction.parameters, direction.duration};
+    const SolveContext there = context(context_.trials[i]);
+    Push trial_reader(there, at, changes);
+    walk_contacts(trial_reader, i + 1);
+  }
   if (step) {
     for (const Force& force : model.forces()) {
       double f_q[36], f_v[36];

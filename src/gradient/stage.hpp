@@ -3,9 +3,13 @@
 // => (q', v'). Private to the room.
 //   Step        q' = q ⊞ δ(v⁺),  v' = v⁺        Impact   q' = q,  v' = v⁺
 //   Projection  q' = q ⊞ δ,      v' = v
+// A solve of the recursion (ReLCP) starts where the first solve of the step did, and reads (q', v')
+// of every solve before it: there its further rows were found.
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "gradient/reader.hpp"
 #include "orthant/constraint/assemble.hpp"
@@ -14,20 +18,40 @@ namespace orthant::internal {
 
 enum class JointUse : std::uint8_t;
 
+/// What a stage is made from.
+struct StageArguments {
+  const Model& model;
+  const Parameters& parameters;
+  const StepSettings& settings;
+  const StepRecord& step;
+  const StepGradientSettings& gradient;
+  /// (q', v') of the solves of a recursion, but the last.
+  std::span<const SolveRecord> trials;
+};
+
+/// q ⊞ h v of every solve that another of the recursion follows.
+std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step);
+
 class Stage {
  public:
-  Stage(const Model& model, const Parameters& parameters, const StepSettings& settings,
-        const VecX& u, const SolveRecord& record, const StepGradientSettings& gradient);
+  /// Of solve `index` of the step.
+  Stage(const StageArguments& x, std::size_t index);
 
-  /// ḡ(q', v') and what else the solve is asked for => added to the derivatives by its inputs.
-  void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in);
-  /// A direction => the change of q' and v'.
-  void push(const SolveInputs& direction, VecX& dq, VecX& dv);
+  /// ḡ(q', v') and what else the solve is asked for => added to the derivatives by its inputs, and
+  /// to those by (q', v') of the solves before it, `by_trials`.
+  void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
+            std::span<StateCotangent> by_trials = {});
+  /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
+  void push(const SolveInputs& direction, VecX& dq, VecX& dv,
+            std::span<const StateTangent> trials = {});
 
   const SolveRecord& record() const { return *context_.record_; }
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
   const CanonicalProblem& problem() const { return assembly_.problem; }
   const std::vector<ContactBlock>& blocks() const { return assembly_.blocks; }
+  /// Contacts that hold and whose deepest point might as well be another, and how near it is.
+  Index ties() const { return ties_; }
+  double feature_margin() const { return feature_margin_; }
   /// Why the derivative is not exact; empty where it is.
   const std::string& reason() const { return reason_; }
 
@@ -39,15 +63,30 @@ class Stage {
     const VecX* u;
     const SolveRecord* record_;
     bool with_parameters;
+    std::span<const SolveRecord> trials;  // where rows were found that this solve has, by round
   };
-  SolveContext context() const {
-    return {*context_.model,   *context_.parameters, *context_.u,
-            *context_.record_, gradient_->answer(),  context_.with_parameters};
+  SolveContext context(const SolveRecord& at) const {
+    return {*context_.model,
+            *context_.parameters,
+            *context_.u,
+            at,
+            gradient_->answer(),
+            context_.with_parameters,
+            medium_.acts() ? &medium_ : nullptr};
   }
+  /// An interval of time, whose solve has forces and moves the bodies.
+  bool is_interval() const {
+    return context_.record_->kind == SolveKind::Step ||
+           context_.record_->kind == SolveKind::Recursion;
+  }
+  /// Contacts found at the start, and in each round of the recursion.
+  std::span<const Contact> round(std::size_t r) const;
   template <class R>
   void walk(R& reader) const;
   template <class R>
   void walk_step(R& reader) const;
+  template <class R>
+  void walk_contacts(R& reader, std::size_t round) const;
   template <class R>
   Index walk_flexible(R& reader) const;
   template <class R>
@@ -61,13 +100,18 @@ class Stage {
   bool flies(const Body& body) const;
   void assemble();
   void find_displacement();
+  void find_ties(double tolerance);
 
   Arguments context_;
+  Medium medium_;
+  std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
   VecX delta_;  // of this solve, as State::v; Impact: zero
   std::unique_ptr<SolutionGradient> gradient_;
   std::vector<GapBranch> branches_;
   std::string reason_;
+  Index ties_ = 0;
+  double feature_margin_ = 1;
 };
 
 /// The gap of contact `contact` of a record at its configuration: adds weight · dΦ to the inputs.

@@ -66,6 +66,7 @@ struct StepGradient::Impl {
   const StepSettings& settings;
   const StepRecord& record;
   bool with_parameters;
+  std::vector<SolveRecord> trials;  // of a recursion
   std::vector<Stage> stages;
   std::vector<Event> event_after;  // by stage; impact = kNoStage: none
   Event event_at_start;
@@ -80,6 +81,10 @@ struct StepGradient::Impl {
   void note_errors();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
+  /// The solves of a recursion all begin where the step does; each reads where those before it led.
+  /// `in`: the derivative by the end of the step, replaced by that by its start.
+  void pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in);
+  StateTangent push_recursion(const SolveInputs& direction);
   double gap_of(const SolveRecord& at, Index contact) const {
     const Contact& c = at.contacts.contacts[contact];
     return (c.point_a - c.point_b).dot(c.normal);
@@ -157,12 +162,13 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     if (!stage.reason().empty()) blame(stage.reason());
     const GradientCertificate& one = stage.certificate();
     const SolveKind kind = stage.record().kind;
-    c.floating += one.floating;
-    c.margin = std::min(c.margin, one.margin);
+    c.floating += one.floating + stage.ties();
+    c.margin = std::min({c.margin, one.margin, stage.feature_margin()});
     c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
-    if (kind == SolveKind::Projection) continue;
+    const bool last = &stage == &stages.back();
+    if (kind == SolveKind::Projection || (!trials.empty() && !last)) continue;
     const ContactSet& set = stage.record().contacts;
     const std::size_t rigid = set.contacts.size();
     for (std::size_t i = 0; i < stage.blocks().size(); ++i)
@@ -199,6 +205,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
                                         settings,
                                         record,
                                         gradient.parameters,
+                                        internal::trials_of(model, record),
                                         {},
                                         {},
                                         {},
@@ -214,17 +221,13 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
     throw Error(where, "the step found no finite answer: there is nothing to differentiate");
   if (settings.integrator == Integrator::Rattle)
     throw Error(where, "Integrator::Rattle has no derivative; use Integrator::Euler");
-  if (settings.constraints != ConstraintScheme::Manifold)
-    throw Error(where, "only ConstraintScheme::Manifold has a derivative");
-  if (settings.drag_ratio != 1 || settings.thermal_energy > 0)
-    throw Error(where, "slender drag and Brownian kicks have no derivative");
   if (parameters.values.size() != model.parameter_table().size())
     throw Error(where, "expected " + std::to_string(model.parameter_table().size()) +
                            " parameters, got " + std::to_string(parameters.values.size()));
   Impl& m = *impl_;
   m.stages.reserve(record.solves.size());
-  for (const SolveRecord& solve : record.solves)
-    m.stages.emplace_back(model, parameters, settings, record.u, solve, gradient);
+  const internal::StageArguments arguments{model, parameters, settings, record, gradient, m.trials};
+  for (std::size_t i = 0; i < record.solves.size(); ++i) m.stages.emplace_back(arguments, i);
   m.find_events();
   m.certify(gradient);
 }
@@ -257,6 +260,25 @@ void StepGradient::Impl::close_event(const Event& event, Stage* interval, double
   in.parameters += factor * gap.parameters;
 }
 
+void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in) {
+  const Index n = model.v_size();
+  std::vector<StateCotangent> by(stages.size(), {VecX::Zero(n), VecX::Zero(n)});
+  by.back().q.swap(in.q);
+  by.back().v.swap(in.v);
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
+    if (extra != nullptr) check_extra(*extra, stages[i].record());
+    stages[i].pull(by[i].q, by[i].v, extra, in, std::span(by).first(i));
+  }
+}
+
+StateTangent StepGradient::Impl::push_recursion(const SolveInputs& direction) {
+  std::vector<StateTangent> ends(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    stages[i].push(direction, ends[i].q, ends[i].v, std::span(ends).first(i));
+  return std::move(ends.back());
+}
+
 StepCotangent StepGradient::pull_back(const StateCotangent& after,
                                       std::span<const SolveCotangent> solves) {
   Impl& m = *impl_;
@@ -269,6 +291,11 @@ StepCotangent StepGradient::pull_back(const StateCotangent& after,
     throw Error("incoming gradient by solves", "expected one a solve of the record, " +
                                                    std::to_string(m.stages.size()) + ", got " +
                                                    std::to_string(solves.size()));
+  if (!m.trials.empty()) {
+    m.pull_recursion(solves, in);
+    m.note_errors();
+    return {std::move(in.q), std::move(in.v), std::move(in.u), std::move(in.parameters)};
+  }
   double by_left = 0;  // by the time that is left after the stage at hand
   VecX by_q, by_v;
   for (std::size_t i = m.stages.size(); i-- > 0;) {
@@ -306,6 +333,11 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
   d.parameters =
       or_zero(change.parameters, m.model.parameter_table().size(), "change of parameters");
   if (!m.with_parameters) d.parameters.setZero();
+  if (!m.trials.empty()) {
+    StateTangent end = m.push_recursion(d);
+    m.note_errors();
+    return end;
+  }
   double d_left = 0;
   VecX q, v;
   // Moves (q, v) by the change of τ that keeps the gap of an event closed.

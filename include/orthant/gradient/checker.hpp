@@ -17,11 +17,15 @@ struct GradientCheckSettings {
   double difference = 1e-5;  ///< step of the differences; smaller for small parameters
   bool fourth_order = true;  ///< four points instead of two: no truncation error to speak of
   double floor = 1;          ///< errors are relative to max(|gradient|, floor)
+  /// Where the sets change on one side only, compare with the differences of the other: the
+  /// gradient is that of the sets there are.
+  bool one_sided = false;
   StepGradientSettings gradient = {};
 };
 
 enum class CheckStatus : std::uint8_t {
   Compared,
+  OneSide,     ///< compared with the differences of the side whose sets are those at the point
   SetChanged,  ///< a contact changed its set, a body began to fly: one-sided at best
   OutOfRange,  ///< an input at the border of its range (friction 0): one side only
   Failed,      ///< a perturbed rollout did not converge
@@ -37,7 +41,8 @@ struct GradientCheckRow {
 
 struct GradientCheck {
   std::vector<GradientCheckRow> rows;
-  Index compared = 0;
+  Index compared = 0;   ///< from one side or from both
+  Index one_side = 0;   ///< of these, from one side
   Index skipped = 0;    ///< set changed or failed
   Index one_sided = 0;  ///< out of range
   double worst = 0;     ///< error of the rows compared

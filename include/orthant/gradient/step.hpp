@@ -72,8 +72,10 @@ struct StepCertificate {
   bool converged = false;       ///< the step met its tolerance
   bool exact = true;            ///< false: something was held fixed, see `reason`
   std::string reason;           ///< first reason not to be exact, empty otherwise
-  Index floating = 0;           ///< rows on a border: only one-sided derivatives exist
-  double margin = 1;            ///< smallest distance to a border, relative
+  /// Rows on a border, and deepest points of a pair (Single, Relcp) that might as well be others:
+  /// only one-sided derivatives exist.
+  Index floating = 0;
+  double margin = 1;  ///< smallest distance to a border, relative
   double reciprocal_condition = 1;
   double solve_error = 0;  ///< worst of the linear solves made so far
   double residual = 0;     ///< worst of the answers differentiated

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/feature_margin.cpp: (contact, configuration) => distance from a tie of deepest points.
+#include "gradient/feature_margin.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/shape/contact_kernel.hpp"
+
+namespace orthant::internal {
+namespace {
+
+/// A shape where it stands.
+struct Placed {
+  ShapeView<double> view;
+  Quat p;
+
+  Vec3 edge(const HullEdge& e) const {
+    return rotate(p, Vec3(core_vertex(view, e.v1) - core_vertex(view, e.v0))).normalized();
+  }
+  double at_vertex(Index vertex, const Vec3& n) const {
+    double margin = 1;
+    for (const HullEdge& e : view.topology->edges)
+      if (e.v0 == vertex || e.v1 == vertex) margin = std::min(margin, std::abs(edge(e).dot(n)));
+    return margin;
+  }
+};
+
+}  // namespace
+
+double feature_margin(const Model& model, const Parameters& parameters, const VecX& q,
+                      const Contact& contact) {
+  const double* x = parameters.values.data();
+  const auto place = [&](ShapeId id, BodyId body) {
+    const ShapeInstance& shape = model.shape(id);
+    return Placed{shape.shape.view(x + shape.parameter_begin),
+                  shape_pose(model.body(body), shape, q.data(), x).p};
+  };
+  const Placed a = place(contact.shape_a, contact.body_a),
+               b = place(contact.shape_b, contact.body_b);
+  const ContactFeature& f = contact.feature;
+  const Placed &first = f.swapped ? b : a, &second = f.swapped ? a : b;
+  switch (f.kind) {
+    case FeatureKind::VertexVertex:
+      return std::min(first.at_vertex(f.first, contact.normal),
+                      second.at_vertex(f.second, contact.normal));
+    case FeatureKind::VertexEdge:
+    case FeatureKind::VertexFace:
+      return first.at_vertex(f.first, contact.normal);
+    case FeatureKind::EdgeEdge:
+      return first.edge(first.view.topology->edges[f.first])
+          .cross(second.edge(second.view.topology->edges[f.second]))
+          .norm();
+    default:
+      return 1;
+  }
+}
+
+}  // namespace orthant::internal
