@@ -57,6 +57,7 @@ void gradients_long(Checks& out) {
                  std::max({relative(kept.q, stored.q), relative(kept.v, stored.v),
                            relative(kept.parameters, stored.parameters)}),
                  1e-12, "relative"});
+  gradient_recursion_long(out);
 }
 
 }  // namespace orthant::validation

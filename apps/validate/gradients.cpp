@@ -280,6 +280,7 @@ void gradients(Checks& out) {
   check({.name = "pile", .model = pile(), .steps = 5, .unshared = 1}, out);
   two_ball_impact(out);
   gradient_matrix(out);
+  gradient_recursion(out);
   gradient_kinks(out);
   gradient_box_on_four_contacts(out);
   gradient_lcps(out);

@@ -19,6 +19,10 @@ void gradient_box_on_four_contacts(Checks& out);
 void gradient_lcps(Checks& out);
 /// Contact problems from outside by q and μ against differences; nothing where no file is found.
 void gradient_files(Checks& out);
+/// Through the recursion (ReLCP): two ellipsoids that pass each other, 16 rods.
+void gradient_recursion(Checks& out);
+/// The same rods over more steps, slender ones, and rods in space.
+void gradient_recursion_long(Checks& out);
 
 /// The group `gradients_long`.
 void gradients_long(Checks& out);

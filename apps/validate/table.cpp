@@ -41,7 +41,8 @@ constexpr std::array kGroups = {
           flexible_large},
     Group{"four_bar", "a closed loop with redundant joints runs", four_bar},
     Group{"gradients", "gradients of rollouts equal differences, by every input", gradients},
-    Group{"gradients_long", "1000 steps of 100 bodies differentiated with checkpoints",
+    Group{"gradients_long",
+          "1000 steps of 100 bodies differentiated with checkpoints; rods through the recursion",
           gradients_long},
 };
 
