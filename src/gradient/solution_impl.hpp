@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/solution_impl.hpp: what the parts of SolutionGradient share. Private to the room.
+//   solution.cpp         the products, by data and by equations
+//   solution_laws.cpp    P, G and derivatives by the data of the laws, at the answer or on the path
+//   solution_system.cpp  the linear system: scales, factors, solves
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gradient/law_derivative.hpp"
+#include "gradient/velocity_system.hpp"
+#include "orthant/gradient/solution.hpp"
+#include "orthant/math/factorisation.hpp"
+
+namespace orthant {
+
+struct SolutionGradient::Impl {
+  /// Storage of those that are gone, for the next ones: a step is differentiated in microseconds,
+  /// half of which would go into the heap. Only capacity is kept, no value.
+  struct Spare {
+    std::vector<std::unique_ptr<Impl>> list;
+    ~Spare() { gone() = true; }
+    static bool& gone() {
+      thread_local bool value = false;
+      return value;
+    }
+    static Spare& here() {
+      thread_local Spare spare;
+      return spare;
+    }
+  };
+  static std::unique_ptr<Impl> take() {
+    if (Spare::gone() || Spare::here().list.empty()) return std::make_unique<Impl>();
+    std::unique_ptr<Impl> impl = std::move(Spare::here().list.back());
+    Spare::here().list.pop_back();
+    return impl;
+  }
+  static void give(std::unique_ptr<Impl> impl) {
+    constexpr std::size_t kMost = 4;
+    constexpr Index kLargest = 1 << 14;  // rows: larger ones do not notice the heap
+    if (impl == nullptr || impl->nv + impl->nl > kLargest || Spare::gone()) return;
+    if (Spare::here().list.size() < kMost) Spare::here().list.push_back(std::move(impl));
+  }
+
+  const CanonicalProblem* p = nullptr;
+  Solution x;
+  SolutionGradientSettings settings;
+  GradientCertificate certificate;
+  std::vector<Index> offset;
+  std::vector<internal::BlockDerivative> blocks;
+  VecX tau;
+  Index nv = 0, nc = 0, nl = 0;
+  VecX row_scale, column_scale;
+  SparseMatrix A;  // scaled, without the regularisation; made where a general LU is needed
+  VecX proximal;   // its diagonal
+  SparseLu lu;
+  internal::VelocitySystem velocities;  // where the problem has its form
+  bool in_velocities = false, factorised = false, has_matrix = false, probed = false;
+  double matrix_norm = 0;  // of A, or an estimate of it
+  VecX rhs, unknown, defect, trial;
+  JudgeWorkspace judged;
+  VecX part_v, part_c, part_l, image_v, image_c, image_l, trial_l, product;  // of apply()
+
+  void differentiate_laws(const ProblemScale& scale);
+  /// Moves x to the central path and differentiates the laws there.
+  void follow_path();
+  double smooth_laws(VecX& residual);
+  /// Scales, and the factors of whichever system fits.
+  void assemble();
+  void find_scales();
+  void make_matrix();
+  /// out = A x or Aᵀ x, scaled; without A from the blocks of the problem.
+  void apply(const VecX& from, bool transposed, VecX& out);
+  /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
+  void apply_tpg(const VecX& y, bool transposed, VecX& out) const;
+  void use_velocities();
+  void factorise();
+  /// Solves A x = b or Aᵀ x = b in unscaled units.
+  void solve(const VecX& b, bool transposed, VecX& out);
+  /// Refines `unknown` until the scaled system holds; the relative error left.
+  double refine(bool transposed);
+  /// Solves with every floating block that carries nothing let go, and keeps them so where that
+  /// helps: the error then, or `error`.
+  double release_idle(bool transposed, double error);
+  /// Forwards a singular system may well have a solution, one of many: only the transposed one
+  /// shows. Asks it once, where a contact could be let go.
+  void probe();
+};
+
+}  // namespace orthant
