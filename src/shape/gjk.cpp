@@ -77,7 +77,7 @@ Vec3 nearest_tetrahedron(const Simplex& s, int* keep, int& count) {
     const double other = m.dot(s.w[f[3]] - s.w[f[0]]), origin = -m.dot(s.w[f[0]]);
     if (other != 0 && other * origin > 0) continue;  // the origin is on the inner side
     inside = false;
-    int local[3], n;
+    int local[3], n = 0;
     const Vec3 p = nearest_triangle(s, f[0], f[1], f[2], local, n);
     const double p2 = p.squaredNorm();
     if (best2 >= 0 && p2 >= best2) continue;
