@@ -22,8 +22,9 @@ Scene spheres_in_a_box(int n, double friction, std::span<const Vec3> positions) 
     Vec3 at;
     if (positions.empty()) {
       const int layer = i / (side * side), in_layer = i % (side * side);
-      at[0] = (in_layer % side - 0.5 * (side - 1)) * pitch + jitter(0.002);
-      at[1] = (in_layer / side - 0.5 * (side - 1)) * pitch + jitter(0.002);
+      const int row = in_layer / side, column = in_layer % side;
+      at[0] = (column - 0.5 * (side - 1)) * pitch + jitter(0.002);
+      at[1] = (row - 0.5 * (side - 1)) * pitch + jitter(0.002);
       at[2] = 0.1 + layer * pitch + jitter(0.002);
     } else {
       at = positions[static_cast<std::size_t>(i)];

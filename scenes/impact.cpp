@@ -93,7 +93,8 @@ Scene elastic_gas(int n) {
   const int side = static_cast<int>(std::ceil(std::sqrt(n)));
   for (int i = 0; i < n; ++i) {
     const double pitch = 2 * half / side;
-    const double x = -half + pitch * (i % side + 0.5), y = -half + pitch * (i / side + 0.5);
+    const int row = i / side, column = i % side;
+    const double x = -half + pitch * (column + 0.5), y = -half + pitch * (row + 0.5);
     const double vx = jitter(1), vy = jitter(1);
     b.add_body({.name = "disc" + std::to_string(i),
                 .motion = Motion::Planar,

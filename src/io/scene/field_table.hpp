@@ -58,7 +58,8 @@ class Table {
   }
 
   template <class M, class Owner>
-  Table& add(const char* name, M Owner::* member, const char* doc, FieldOptions options = {}) {
+  Table& add(const char* name, M Owner::* member, const char* doc,
+             const FieldOptions& options = {}) {
     const T defaults{};
     info_.fields.push_back({name, Codec<M>::type(options), Codec<M>::schema(options),
                             Codec<M>::write(defaults.*member), doc, options});
