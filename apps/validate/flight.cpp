@@ -153,7 +153,8 @@ void elastic_gas(Checks& out) {
     return static_cast<double>(seed >> 11) * 0x1p-52 - 1;
   };
   for (int i = 0; i < 27; ++i) {
-    const Vec3 cell(i % 3 - 1, i / 3 % 3 - 1, i / 9 - 1);
+    const int column = i % 3, row = i / 3 % 3, layer = i / 9;
+    const Vec3 cell(column - 1, row - 1, layer - 1);
     const Vec3 jitter(random(), random(), random()), velocity(random(), random(), random());
     builder.add_body({.name = "ball" + std::to_string(i),
                       .position = 0.3 * cell + 0.05 * jitter,

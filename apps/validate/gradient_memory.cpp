@@ -25,10 +25,12 @@ Model rolling_spheres(int side) {
   ModelBuilder b;
   b.add_material({.name = "m", .friction = 0.5});
   b.add_body(floor_body("m"));
-  for (int i = 0; i < side * side; ++i)
-    b.add_body({.position = {0.201 * (i % side), 0.201 * (i / side), 0.1},
+  for (int i = 0; i < side * side; ++i) {
+    const int row = i / side, column = i % side;
+    b.add_body({.position = {0.201 * column, 0.201 * row, 0.1},
                 .velocity = {0.3 * std::sin(2.0 * i), 0.3 * std::cos(3.0 * i), 0},
                 .shapes = {{.shape = Shape::sphere(0.1), .material = "m"}}});
+  }
   return b.build();
 }
 
