@@ -5,7 +5,7 @@
 //   dτ
 // Both products follow from those of the interval at fixed τ and by τ, so the path may be any. An
 // impact at the very start of a step ends an interval of length zero, along which bodies fall
-// freely.
+// freely; so does each impact of other bodies at the same time.
 #include "orthant/gradient/step.hpp"
 
 #include <algorithm>
@@ -25,6 +25,10 @@ namespace {
 
 constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
 constexpr double kResting = 1e-6;     // of the speeds at an impact: slower contacts rest
+constexpr double kUnmoved = 1e-12;    // of the speeds at an impact: changes by rounding
+constexpr const char* kSameTime =
+    "several contacts close at one time and their bodies meet: only the time of the first is "
+    "differentiated";
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
 VecX or_zero(const VecX& x, Index n, const char* what) {
@@ -60,6 +64,12 @@ struct StepGradient::Impl {
     std::size_t impact = kNoStage;  // first impact of the group
     Index contact = 0;              // of it, the one whose gap closed
   };
+  /// An interval of length zero before an impact, along which bodies fly: at the start of a step,
+  /// or after an impact of other bodies at the same time.
+  struct ZeroInterval {
+    Event event = {};
+    VecX acceleration = {};
+  };
 
   const Model& model;
   const Parameters& parameters;
@@ -68,13 +78,23 @@ struct StepGradient::Impl {
   bool with_parameters;
   std::vector<SolveRecord> trials;  // of a recursion
   std::vector<Stage> stages;
-  std::vector<Event> event_after;  // by stage; impact = kNoStage: none
-  Event event_at_start;
+  std::vector<Event> event_after;          // by stage; impact = kNoStage: none
+  std::vector<ZeroInterval> event_before;  // by stage
   std::size_t last_interval = kNoStage;
-  VecX start_acceleration;
   StepCertificate certificate;
 
   void find_events();
+  /// Impacts [begin, end) happened at one time. Bodies that only one of them moves have a time of
+  /// their own: whichever comes first, the other does not notice.
+  void find_simultaneous(std::size_t begin, std::size_t end);
+  Event event_of(std::size_t impact) const;
+  bool moved_by(const SolveRecord& impact, BodyId body) const;
+  /// How velocities change where a solve stands, by applied forces alone.
+  VecX acceleration_at(const SolveRecord& at) const;
+  void blame(const std::string& reason) {
+    if (certificate.exact) certificate.reason = reason;
+    certificate.exact = false;
+  }
   /// Another contact of the impact is as closed as the first, and was closing too.
   bool closes_with_another(const SolveRecord& impact, Index first) const;
   void certify(const StepGradientSettings& gradient);
@@ -111,50 +131,95 @@ bool StepGradient::Impl::closes_with_another(const SolveRecord& impact, Index fi
 
 void StepGradient::Impl::find_events() {
   event_after.resize(stages.size());
+  event_before.resize(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i)
     if (stages[i].record().kind == SolveKind::Step) last_interval = i;
   if (!settings.impact_events) return;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
+  for (std::size_t i = 0, end = 0; i < stages.size(); i = std::max(end, i + 1)) {
+    if (stages[i].record().kind != SolveKind::Impact) continue;
+    for (end = i; end < stages.size() && stages[end].record().kind == SolveKind::Impact;) ++end;
     const SolveRecord& here = stages[i].record();
-    if (here.kind != SolveKind::Impact) continue;
-    if (i > 0 && stages[i - 1].record().kind == SolveKind::Impact) continue;
-    Event event{i, 0};
-    const auto count = static_cast<Index>(here.contacts.contacts.size());
-    for (Index c = 1; c < count; ++c)
-      if (gap_of(here, c) < gap_of(here, event.contact)) event.contact = c;
-    (i == 0 ? event_at_start : event_after[i - 1]) = event;
-    ++certificate.impacts;
-    if (certificate.exact && closes_with_another(here, event.contact)) {
-      certificate.exact = false;
-      certificate.reason =
-          "several contacts close at one time: only the time of the first is differentiated";
+    const Event event = event_of(i);
+    if (i == 0) {
+      event_before[0] = {event, acceleration_at(here)};
+    } else {
+      event_after[i - 1] = event;
     }
+    ++certificate.impacts;
+    if (closes_with_another(here, event.contact)) blame(kSameTime);
+    find_simultaneous(i, end);
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool interval = stages[i].record().kind == SolveKind::Step;
     if (!interval || i == last_interval || event_after[i].impact != kNoStage) continue;
-    certificate.exact = false;
-    certificate.reason = "an interval ended without an impact: its length is held";
+    blame("an interval ended without an impact: its length is held");
   }
-  if (event_at_start.impact == kNoStage) return;
-  // How velocities change at the start, by applied forces alone.
-  const SolveRecord& r = stages[0].record();
+}
+
+StepGradient::Impl::Event StepGradient::Impl::event_of(std::size_t impact) const {
+  Event event{impact, 0};
+  const SolveRecord& here = stages[impact].record();
+  const auto count = static_cast<Index>(here.contacts.contacts.size());
+  for (Index c = 1; c < count; ++c)
+    if (gap_of(here, c) < gap_of(here, event.contact)) event.contact = c;
+  return event;
+}
+
+VecX StepGradient::Impl::acceleration_at(const SolveRecord& r) const {
   const double dt = 1e-4 * settings.h;
   Assembly assembly;
-  start_acceleration.setZero(model.v_size());
+  VecX a = VecX::Zero(model.v_size());
   const Index n = model.dynamic_v_size();
   if (assemble_motion(model, parameters, {r.q, r.v, r.t, dt}, record.u, assembly))
-    start_acceleration.head(n) = (assembly.v_free - r.v.head(n)) / dt;
+    a.head(n) = (assembly.v_free - r.v.head(n)) / dt;
+  return a;
+}
+
+bool StepGradient::Impl::moved_by(const SolveRecord& impact, BodyId id) const {
+  const Body& body = model.body(id);
+  if (!body.is_dynamic()) return false;
+  const double speed = impact.v.cwiseAbs().maxCoeff();
+  return (impact.solution.v.segment(body.v_begin, body.v_size) -
+          impact.v.segment(body.v_begin, body.v_size))
+             .cwiseAbs()
+             .maxCoeff() > kUnmoved * speed;
+}
+
+void StepGradient::Impl::find_simultaneous(std::size_t begin, std::size_t end) {
+  SolveInputs motion;  // as all arrive
+  motion.set_zero(model);
+  motion.q = stages[begin].record().v;
+  const double speed = motion.q.cwiseAbs().maxCoeff();
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    const SolveRecord& here = stages[i].record();
+    const Event event = event_of(i);
+    // Pushed by another impact, not closing by itself: it has no time of its own.
+    if (internal::push_gap(model, parameters, here, event.contact, motion) >= -kResting * speed)
+      continue;
+    const Contact& contact = here.contacts.contacts[event.contact];
+    bool alone = !closes_with_another(here, event.contact);
+    for (std::size_t k = begin; k < end && alone; ++k) {
+      if (k == i) continue;
+      const SolveRecord& other = stages[k].record();
+      alone = !moved_by(other, contact.body_a) && !moved_by(other, contact.body_b);
+      for (const Contact& c : other.contacts.contacts)
+        alone = alone && !moved_by(here, c.body_a) && !moved_by(here, c.body_b);
+    }
+    // Between the two all other bodies are taken to fly.
+    if (end < stages.size()) alone = alone && stages[end].record().solution.lambda.isZero(0);
+    if (!alone) {
+      blame(kSameTime);
+      continue;
+    }
+    event_before[i] = {event, acceleration_at(here)};
+    ++certificate.impacts;
+  }
 }
 
 void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   StepCertificate& c = certificate;
   c.converged = record.outcome == Outcome::Converged;
   c.element = gradient.solution.kink;
-  const auto blame = [&](const std::string& reason) {
-    if (c.exact) c.reason = reason;
-    c.exact = false;
-  };
   if (!c.converged) blame("the step did not converge");
   if (settings.max_halvings > 0 && !settings.impact_events)
     blame("the lengths of halved intervals are held");
@@ -210,7 +275,6 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
                                         {},
                                         {},
                                         kNoStage,
-                                        {},
                                         {}})) {
   const std::string where = "gradient of step " + std::to_string(record.before.step);
   if (record.solves.empty())
@@ -307,17 +371,17 @@ StepCotangent StepGradient::pull_back(const StateCotangent& after,
     in.v.setZero(n);
     in.duration = 0;
     m.stages[i].pull(by_q, by_v, extra, in);
+    if (m.event_before[i].event.impact != kNoStage) {
+      const double by_duration =
+          in.q.dot(m.stages[i].record().v) + in.v.dot(m.event_before[i].acceleration) - by_left;
+      m.close_event(m.event_before[i].event, nullptr, by_duration, in);
+    }
     if (m.stages[i].record().kind != SolveKind::Step || !m.settings.impact_events) continue;
     if (i == m.last_interval) {
       by_left = in.duration;
     } else if (m.event_after[i].impact != kNoStage) {
       m.close_event(m.event_after[i], &m.stages[i], in.duration - by_left, in);
     }
-  }
-  if (m.event_at_start.impact != kNoStage) {
-    const SolveRecord& r = m.stages[0].record();
-    const double by_duration = in.q.dot(r.v) + in.v.dot(m.start_acceleration) - by_left;
-    m.close_event(m.event_at_start, nullptr, by_duration, in);
   }
   m.note_errors();
   return {std::move(in.q), std::move(in.v), std::move(in.u), std::move(in.parameters)};
@@ -354,9 +418,9 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
     d.v += d_tau * v_rate;
     d_left -= d_tau;
   };
-  if (m.event_at_start.impact != kNoStage)
-    shift(m.event_at_start, m.stages[0].record().v, m.start_acceleration);
   for (std::size_t i = 0; i < m.stages.size(); ++i) {
+    if (m.event_before[i].event.impact != kNoStage)
+      shift(m.event_before[i].event, m.stages[i].record().v, m.event_before[i].acceleration);
     const bool interval = m.stages[i].record().kind == SolveKind::Step;
     const bool ends = interval && m.event_after[i].impact != kNoStage;
     SolveInputs before = d;
