@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 09_soft_beam: a soft beam lies across two rigid rollers under its own weight, frictionless. The
-// rollers must carry what it weighs, in the mean of two seconds, and nothing may overlap.
+// rollers must carry what it weighs, it must come to rest, and nothing may overlap.
 //
-// Prints: the rollers carry the beam, overlap below 1e-8 m
+// Prints: the rollers carry 196.2 of 196.2 N, nothing moves: yes, overlap below 1e-8 m
 #include <cmath>
 #include <cstdio>
 
@@ -37,13 +37,11 @@ int main() {
   for (int i = 0; i < 200; ++i) {
     const StepReport report = step(model, parameters, settings, {}, state, warm, workspace);
     overlap = std::max(overlap, report.deepest);
-    if (i < 100) continue;
-    // Mean of two seconds. Impulses are those on the beam at a node, on the roller at a face.
-    for (const WarmStart::Entry& contact : warm.contacts)
-      load += (contact.key.shape_b == 1 ? -1 : 1) * contact.impulse_W[2] / settings.h / 100;
   }
-  const double weight = 1000 * 0.02 * 9.81;
-  std::printf("the rollers %s the beam, overlap %s 1e-8 m\n",
-              std::abs(load - weight) < 0.01 * weight ? "carry" : "do not carry",
-              overlap < 1e-8 ? "below" : "above");
+  // Impulses are those on the beam at a node, on the roller at a face.
+  for (const WarmStart::Entry& contact : warm.contacts)
+    load += (contact.key.shape_b == 1 ? -1 : 1) * contact.impulse_W[2] / settings.h;
+  const double weight = 1000 * 0.02 * 9.81, fastest = state.v.cwiseAbs().maxCoeff();
+  std::printf("the rollers carry %.1f of %.1f N, nothing moves: %s, overlap %s 1e-8 m\n", load,
+              weight, fastest < 1e-6 ? "yes" : "no", overlap < 1e-8 ? "below" : "above");
 }

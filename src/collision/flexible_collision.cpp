@@ -6,6 +6,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "orthant/collision/collision.hpp"
 #include "orthant/shape/contacts.hpp"
@@ -96,7 +97,7 @@ void collect(const FlexiblePart& part, const std::vector<Bounds>& boxes, Meets&&
 
 /// A pair of closest points, the second on a face with barycentric weights.
 struct FacePoint {
-  Vec3 first, second;
+  Vec3 first = Vec3::Zero(), second = Vec3::Zero();
   double weight[3] = {0, 0, 0};
 };
 
@@ -144,43 +145,6 @@ bool closest_inside(const Vec3& a, const Vec3& b, const Vec3& c, const Vec3& d, 
   s = (uw * w.dot(r) - ww * u.dot(r)) / det;
   t = (uu * w.dot(r) - uw * u.dot(r)) / det;
   return s >= 0 && s <= 1 && t >= 0 && t <= 1;
-}
-
-/// Closest points of the segment a b (a point where both are one) and a face.
-FacePoint segment_to_face(const Vec3& a, const Vec3& b, const Vec3* x, int corners) {
-  FacePoint best;
-  closest_on_face(x, corners, a, best);
-  if (a == b) return best;
-  double square = (best.first - best.second).squaredNorm();
-  const auto better = [&](const FacePoint& other) {
-    const double d = (other.first - other.second).squaredNorm();
-    if (d < square) square = d, best = other;
-  };
-  FacePoint other;
-  closest_on_face(x, corners, b, other);
-  better(other);
-  for (int c = 0; c < (corners == 3 ? 3 : 1); ++c) {
-    const int d = (c + 1) % corners;
-    double s = 0, t = 0;
-    if (!closest_inside(a, b, x[c], x[d], s, t)) continue;
-    other = FacePoint{};
-    other.first = a + s * (b - a);
-    other.second = x[c] + t * (x[d] - x[c]);
-    other.weight[c] = 1 - t;
-    other.weight[d] = t;
-    better(other);
-  }
-  if (corners == 2) return best;
-  // The segment goes through the triangle.
-  const Vec3 m = (x[1] - x[0]).cross(x[2] - x[0]);
-  const double p = m.dot(a - x[0]), r = m.dot(b - x[0]);
-  if (p * r < 0) {
-    const Vec3 at = a + (p / (p - r)) * (b - a);
-    FacePoint cut;
-    closest_on_face(x, corners, at, cut);
-    if ((cut.second - at).squaredNorm() <= 1e-20 * m.norm()) better(cut);
-  }
-  return best;
 }
 
 Vec3 face_normal(const Vec3* x, int corners) {
@@ -257,6 +221,65 @@ void meet_nodes(const Search& s, Index place, const ShapeInstance& shape, const 
   }
 }
 
+/// What a face has to say about a shape: the points that can be nearest, each with a name of its
+/// own. A round core that lies along the face touches it in a line: the line's ends, on the borders
+/// of the face or under an end of the core, all speak. One of them alone would be another one in
+/// the next step, and what lies on the face would rock for ever.
+int core_points(const ShapeView<double>& view, const Pose& X_WS, const Vec3* x, int corners,
+                Index vertex, FacePoint* out, std::uint32_t* name) {
+  const Vec3 a = transform(X_WS, core_vertex(view, vertex));
+  int count = 0;
+  closest_on_face(x, corners, a, out[count]);
+  name[count++] = static_cast<std::uint32_t>(vertex);
+  if (view.kind != ShapeKind::Capsule) return count;
+  const Vec3 b = transform(X_WS, core_vertex(view, 1));
+  closest_on_face(x, corners, b, out[count]);
+  name[count++] = 1;
+  for (int c = 0; c < 3 && corners == 3; ++c) {
+    const int d = (c + 1) % corners;
+    double s = 0, t = 0;
+    if (!closest_inside(a, b, x[c], x[d], s, t)) continue;
+    FacePoint& p = out[count];
+    p = FacePoint{};
+    p.first = a + s * (b - a);
+    p.second = x[c] + t * (x[d] - x[c]);
+    p.weight[c] = 1 - t;
+    p.weight[d] = t;
+    name[count++] = static_cast<std::uint32_t>(2 + c);
+  }
+  return count;
+}
+
+/// Two faces share an edge and say the same thing there: the first one speaks.
+void drop_repeated_edges(std::vector<FlexibleContact>& list, std::size_t begin) {
+  using Edge = std::tuple<Index, Index, std::uint32_t, std::size_t>;
+  std::vector<Edge> edges;
+  for (std::size_t i = begin; i < list.size(); ++i) {
+    if (list[i].corner_count != 2) continue;
+    const auto [low, high] = std::minmax(list[i].corners[0].node, list[i].corners[1].node);
+    // Ends of the core have their own points; along it there is one an edge.
+    const std::uint32_t name = std::min(list[i].key.feature >> 24, 2U);
+    edges.emplace_back(low, high, name, i);
+  }
+  std::sort(edges.begin(), edges.end());
+  std::vector<std::size_t> repeated;
+  for (std::size_t e = 1; e < edges.size(); ++e) {
+    const auto& [low, high, name, i] = edges[e];
+    const auto& [low_before, high_before, name_before, before] = edges[e - 1];
+    if (low == low_before && high == high_before && name == name_before) repeated.push_back(i);
+  }
+  std::sort(repeated.begin(), repeated.end());
+  std::size_t kept = begin, next = 0;
+  for (std::size_t i = begin; i < list.size(); ++i) {
+    if (next < repeated.size() && repeated[next] == i) {
+      ++next;
+    } else {
+      list[kept++] = list[i];
+    }
+  }
+  list.resize(kept);
+}
+
 void meet_faces(const Search& s, Index place, const ShapeInstance& shape, const Pose& X_WS) {
   const FlexiblePart& part = s.model.flexible_parts()[place];
   const ShapeView<double> view = shape.view(s.parameters.values.data());
@@ -275,43 +298,36 @@ void meet_faces(const Search& s, Index place, const ShapeInstance& shape, const 
     }
     if (!moves) continue;
     for (Index v = 0; v < vertices; ++v) {
-      const Vec3 a = transform(X_WS, core_vertex(view, v));
-      const Vec3 b = view.kind == ShapeKind::Capsule ? transform(X_WS, core_vertex(view, 1)) : a;
-      const FacePoint p = segment_to_face(a, b, x, part.dim);
-      FlexibleContact c;
-      set_face(part, place, face, p, -1, c);
-      // At a node the node's own contact says the same; a sharp corner beside a face is no contact.
-      if (c.corner_count == 1 || (!round && c.corner_count < part.dim)) continue;
-      orient(x, part.dim, p, c);
-      if (c.gap < -0.5 * size) continue;  // in front of another face, on the far side
-      c.gap -= radius;
-      c.key = {.body_a = s.model.body(shape.body).uid,
-               .body_b = part.uid,
-               .shape_a = shape.ordinal,
-               .shape_b = kFaceContact,
-               .feature = static_cast<std::uint32_t>(v) << 24 | static_cast<std::uint32_t>(face)};
-      c.point = p.second;
-      c.shape = shape.id;
-      c.body_sign = 1;
-      c.material_a = shape.material;
-      c.material_b = part.material;
-      c.planar = part.dim == 2;
-      c.size = size;
-      add_if_near(s, c, s.motion_of(shape));
+      FacePoint points[5];
+      std::uint32_t names[5];
+      const int count = core_points(view, X_WS, x, part.dim, v, points, names);
+      for (int k = 0; k < count; ++k) {
+        const FacePoint& p = points[k];
+        FlexibleContact c;
+        set_face(part, place, face, p, -1, c);
+        // At a node the node's own contact says the same; a sharp corner beside a face is no
+        // contact.
+        if (c.corner_count == 1 || (!round && c.corner_count < part.dim)) continue;
+        orient(x, part.dim, p, c);
+        if (c.gap < -0.5 * size) continue;  // in front of another face, on the far side
+        c.gap -= radius;
+        c.key = {.body_a = s.model.body(shape.body).uid,
+                 .body_b = part.uid,
+                 .shape_a = shape.ordinal,
+                 .shape_b = kFaceContact,
+                 .feature = names[k] << 24 | static_cast<std::uint32_t>(face)};
+        c.point = p.second;
+        c.shape = shape.id;
+        c.body_sign = 1;
+        c.material_a = shape.material;
+        c.material_b = part.material;
+        c.planar = part.dim == 2;
+        c.size = size;
+        add_if_near(s, c, s.motion_of(shape));
+      }
     }
   }
-  // Two faces share an edge and say the same thing: the first one speaks.
-  const auto edge_of = [](const FlexibleContact& c) {
-    return std::minmax(c.corners[0].node, c.corners[1].node);
-  };
-  if (part.dim == 2) return;
-  for (std::size_t i = begin; i < s.out.size(); ++i) {
-    if (s.out[i].corner_count != 2) continue;
-    const std::pair<Index, Index> edge = edge_of(s.out[i]);
-    for (std::size_t j = s.out.size(); j-- > i + 1;)
-      if (s.out[j].corner_count == 2 && std::pair<Index, Index>(edge_of(s.out[j])) == edge)
-        s.out.erase(s.out.begin() + static_cast<std::ptrdiff_t>(j));
-  }
+  if (part.dim == 3) drop_repeated_edges(s.out, begin);
 }
 
 void meet_shape(const Search& s, Index place, const ShapeInstance& shape) {

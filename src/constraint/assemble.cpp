@@ -100,11 +100,11 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
 }
 
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
-                         std::span<const Contact> contacts, double deepest, Assembly& out,
+                         double h, std::span<const Contact> contacts, double deepest, Assembly& out,
                          std::span<const FlexibleContact> flexible) {
   CanonicalProblem& p = out.problem;
   begin_rows(out);
-  assemble_mass(model, parameters, q, p.H);
+  assemble_metric(model, parameters, q, h, out.dynamics, p.H);
   p.k.setZero(model.dynamic_v_size());
   append_contact_position_rows(model, parameters, q, contacts, deepest, p, out.b);
   append_flexible_position_rows(model, parameters, q, flexible, deepest, p, out.b);

@@ -177,8 +177,10 @@ void make_sparse(Dynamics& dynamics, VelocityMatrix& H) {
 
 }  // namespace
 
-void assemble_mass(const Model& model, const Parameters& parameters, const VecX& q,
-                   VelocityMatrix& M) {
+namespace {
+
+void assemble_body_mass(const Model& model, const Parameters& parameters, const VecX& q,
+                        VelocityMatrix& M) {
   size_blocks(model, M);
   const std::span<const BodyId> bodies = model.dynamic_bodies();
   const double* x = parameters.values.data();
@@ -186,6 +188,13 @@ void assemble_mass(const Model& model, const Parameters& parameters, const VecX&
     for (std::size_t i = begin; i < end; ++i)
       fill_mass(model, model.body(bodies[i]), x, q, 1, M.block(static_cast<Index>(i)));
   });
+}
+
+}  // namespace
+
+void assemble_mass(const Model& model, const Parameters& parameters, const VecX& q,
+                   VelocityMatrix& M) {
+  assemble_body_mass(model, parameters, q, M);
   internal::append_node_mass(model, parameters, M);
 }
 
@@ -280,6 +289,15 @@ void assemble_dynamics_at(const Model& model, const Parameters& parameters, cons
   coast_nodes(model, v, h, dynamics);
   internal::assemble_flexible(model, parameters, q, v, v_at, h, dynamics.bodies, H, k);
   dynamics.coupled = true;
+}
+
+void assemble_metric(const Model& model, const Parameters& parameters, const VecX& q, double h,
+                     Dynamics& scratch, VelocityMatrix& H) {
+  if (model.flexible_parts().empty()) return assemble_mass(model, parameters, q, H);
+  assemble_body_mass(model, parameters, q, scratch.bodies);
+  const VecX at_rest = VecX::Zero(model.v_size());
+  VecX k = VecX::Zero(model.dynamic_v_size());  // of no use here
+  internal::assemble_flexible(model, parameters, q, at_rest, {}, h, scratch.bodies, H, k);
 }
 
 void assemble_dynamics(const Model& model, const Parameters& parameters, const VecX& q,

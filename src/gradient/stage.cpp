@@ -143,8 +143,8 @@ Stage::Stage(const StageArguments& x, std::size_t index)
   find_displacement();
   find_ties(x.gradient.solution.floating_tolerance);
   for (const FlexibleContact& contact : record.contacts.flexible)
-    if (!contact.has_feature)
-      reason_ = "contacts on flexible faces: the place on the face and the normal are held";
+    if (holds_normal(contact))
+      reason_ = "a node lies on an edge or a node of another part: the normal there is held";
   if (!is_interval()) return;
   if (!model.flexible_parts().empty() && record.duration < settings.h)
     reason_ = "the lengths of intervals that inverting elements cut are held";
@@ -197,7 +197,7 @@ void Stage::assemble() {
                       assembly_);
       break;
     default:
-      assemble_projection(model, parameters, r.q, r.t, contacts, r.deepest, assembly_,
+      assemble_projection(model, parameters, r.q, r.t, settings.h, contacts, r.deepest, assembly_,
                           r.contacts.flexible);
   }
 }
@@ -355,12 +355,27 @@ void Stage::walk_ties(R& reader, JointUse use) const {
   }
 }
 
-/// Masses of the nodes where there is no force: an impact, a correction of positions.
+/// Masses of the nodes at an impact: no forces.
 template <class R>
-void Stage::walk_nodes(R& reader, bool with_velocity) const {
+void Stage::walk_nodes(R& reader) const {
   for (const FlexiblePart& part : context_.model->flexible_parts())
     for (const Index node : part.free_nodes) {
-      node_mass_element(reader, part, node, with_velocity);
+      node_mass_element(reader, part, node);
+      reader.finish();
+    }
+}
+
+/// H of the elements in a correction of positions.
+template <class R>
+void Stage::walk_metric(R& reader) const {
+  const double h = context_.settings->h;
+  for (const FlexiblePart& part : context_.model->flexible_parts())
+    for (Index e = 0; e < part.element_count(); ++e) {
+      if (part.dim == 3) {
+        metric_element<3>(reader, part, e, h);
+      } else {
+        metric_element<2>(reader, part, e, h);
+      }
       reader.finish();
     }
 }
@@ -373,7 +388,7 @@ void Stage::walk_impact(R& reader) const {
     body_mass(reader, id, true);
     reader.finish();
   }
-  walk_nodes(reader, true);
+  walk_nodes(reader);
   walk_ties(reader, JointUse::Impact);
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
@@ -395,7 +410,7 @@ void Stage::walk_projection(R& reader) const {
     body_mass(reader, id, false);
     reader.finish();
   }
-  walk_nodes(reader, false);
+  walk_metric(reader);
   walk_ties(reader, JointUse::Position);
   Index row = 0;
   const std::vector<Contact>& contacts = r.contacts.contacts;

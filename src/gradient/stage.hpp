@@ -92,7 +92,9 @@ class Stage {
   template <class R>
   void walk_ties(R& reader, JointUse use) const;
   template <class R>
-  void walk_nodes(R& reader, bool with_velocity) const;
+  void walk_nodes(R& reader) const;
+  template <class R>
+  void walk_metric(R& reader) const;
   template <class R>
   void walk_impact(R& reader) const;
   template <class R>

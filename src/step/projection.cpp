@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // step/projection.cpp: q => q ⊞ δ with Ψ = 0 and Φ >= 0.
 //   min ½ δᵀMδ   s.t.   C δ + Ψ(q) = 0,   D δ + Φ(q) >= 0,   repeated at the new q
+// (flexible parts: H of the step instead of M, so that their elements share the correction.)
 // Positions change, velocities do not. The rows are linear in δ and Φ, Ψ are not: each round
 // squares the error. A deep overlap is undone a share at a time, where the rows are still true.
 #include <cmath>
@@ -72,8 +73,8 @@ void project_positions(StepRun& run) {
     if (round == kMaxRounds || stalled > 8) break;
     last = error;
 
-    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, work.after.contacts,
-                        kShare * size, work.correction, work.after.flexible);
+    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
+                        work.after.contacts, kShare * size, work.correction, work.after.flexible);
     work.correction_solution = zero_solution(work.correction.problem);
     if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
                           work.correction_solution))

@@ -33,7 +33,8 @@ double loss(const Case& c, const Parameters& p, const State& start, const VecX& 
   return a.dot(d) + b.dot(x.v);
 }
 
-void check(Case c, const std::vector<std::string>& names, double tolerance) {
+/// `faces`: contacts on faces that must push, so that the case is what it says.
+void check(Case c, const std::vector<std::string>& names, double tolerance, int faces = 0) {
   c.settings.solver.tolerance = 1e-13;
   const Parameters p = c.model.default_parameters();
   State start = c.model.rest_state();
@@ -48,9 +49,15 @@ void check(Case c, const std::vector<std::string>& names, double tolerance) {
   StepRecord record;
   warm = {};
   (void)step(c.model, p, c.settings, {}, x, warm, work, &record);
+  int pushing = 0;
+  for (const FlexibleContact& contact : record.solves[0].contacts.flexible)
+    for (const WarmStart::Entry& entry : warm.contacts)
+      pushing += !contact.has_feature && contact.key == entry.key && entry.impulse_W.norm() > 0;
+  EXPECT_GE(pushing, faces);
   StepGradientSettings settings;
   settings.force = true;
   StepGradient gradient(c.model, p, c.settings, record, settings);
+  EXPECT_TRUE(gradient.certificate().exact) << gradient.certificate().reason;
   const StepCotangent g = gradient.pull_back({a, b});
   const auto agree = [&](double ours, double numeric, double scale, const std::string& what) {
     EXPECT_NEAR(ours, numeric, tolerance * (std::abs(numeric) + scale)) << what;
@@ -167,6 +174,82 @@ TEST(FlexibleGradient, BeamTiedToASpinningHub) {
   spec.attachments = {{"hub", nodes_where(mesh, [](const Vec3& x) { return x[0] == 0; })}};
   builder.add_flexible(spec);
   check({builder.build(), {.h = 0.01}, 3}, with({"body/hub.mass", "force/gravity.z"}), 1e-5);
+}
+
+/// A round or sharp body that falls into a face, far from its nodes, spinning and sideways.
+void check_on_a_mat(const Shape& shape, const Vec3& at, const Vec3& turn,
+                    std::vector<std::string> names, int faces) {
+  ModelBuilder builder;
+  builder.add_material({.name = "surface", .friction = 0.3});
+  const Mesh mesh = box_mesh(Vec3(0.6, 0.6, 0.2), 2, 2, 1);
+  builder.add_body({.name = "body",
+                    .position = at,
+                    .orientation = exp_rotation(turn),
+                    .velocity = Vec3(0.3, 0.1, -0.8),
+                    .angular_velocity = Vec3(0.5, -1, 0.7),
+                    .shapes = {{.shape = shape, .material = "surface"}}});
+  FlexibleSpec spec = part(mesh);
+  spec.material = "surface";
+  spec.fixed = nodes_where(mesh, [](const Vec3& x) { return x[2] == 0; });
+  builder.add_flexible(spec);
+  names.insert(names.begin(), {"material/surface.friction", "body/body.mass"});
+  // The gap is open and closes within the step: at Φ = 0 a central difference sees both sides.
+  check({builder.build(), {.h = 0.01}, 0}, with(names), 2e-5, faces);
+}
+
+TEST(FlexibleGradient, BallOnAFace) {
+  check_on_a_mat(Shape::sphere(0.1), Vec3(0.22, 0.13, 0.302), Vec3::Zero(), {"shape/body.radius"},
+                 1);
+}
+
+TEST(FlexibleGradient, RollerAcrossEdges) {
+  check_on_a_mat(Shape::capsule(0.05, 0.2), Vec3(0.27, 0.31, 0.252), Vec3(0.01, -0.005, 1.1),
+                 {"shape/body.radius", "shape/body.half_length"}, 2);
+}
+
+TEST(FlexibleGradient, CornerOfABoxOnAFace) {
+  check_on_a_mat(Shape::box(0.1, 0.12, 0.14), Vec3(0.22, 0.13, 0.415), Vec3(0.7, 0.6, 0.2),
+                 {"shape/body.half_x", "shape/body.half_y", "shape/body.half_z"}, 1);
+}
+
+TEST(FlexibleGradient, DiscOnASideOfAStrip) {
+  ModelBuilder builder;
+  builder.add_material({.name = "surface", .friction = 0.3});
+  const Mesh mesh = rectangle_mesh(1, 0.2, 4, 1);
+  builder.add_body({.name = "disc",
+                    .motion = Motion::Planar,
+                    .position = Vec3(0.35, 0.301, 0),
+                    .velocity = Vec3(0.4, -0.6, 0),
+                    .shapes = {{.shape = Shape::disc(0.1), .material = "surface"}}});
+  FlexibleSpec spec = part(mesh);
+  spec.material = "surface";
+  spec.fixed = nodes_where(mesh, [](const Vec3& x) { return x[0] == 0 || x[0] == 1; });
+  builder.add_flexible(spec);
+  check({builder.build(), {.h = 0.01}, 0}, with({"material/surface.friction", "shape/disc.radius"}),
+        2e-5, 1);
+}
+
+TEST(FlexibleGradient, NodesOnFacesOfAnotherPart) {
+  for (const int dim : {2, 3}) {
+    ModelBuilder builder;
+    builder.add_material({.name = "surface", .friction = 0.3});
+    const Mesh below =
+        dim == 2 ? rectangle_mesh(0.6, 0.2, 3, 1) : box_mesh(Vec3(0.6, 0.6, 0.2), 2, 2, 1);
+    const Mesh above =
+        dim == 2 ? rectangle_mesh(0.25, 0.2, 1, 1) : box_mesh(Vec3(0.25, 0.21, 0.2), 1, 1, 1);
+    FlexibleSpec spec = part(below);
+    spec.material = "surface";
+    spec.fixed = nodes_where(below, [&](const Vec3& x) { return x[dim - 1] == 0; });
+    builder.add_flexible(spec);
+    FlexibleSpec other = part(above);
+    other.name = "block";
+    other.material = "surface";
+    other.position = dim == 2 ? Vec3(0.13, 0.202, 0) : Vec3(0.13, 0.11, 0.202);
+    other.velocity = dim == 2 ? Vec3(0.3, -0.5, 0) : Vec3(0.3, 0.1, -0.5);
+    builder.add_flexible(other);
+    check({builder.build(), {.h = 0.01}, 0},
+          with({"material/surface.friction", "fe/block.young", "fe/block.density"}), 2e-5, 1);
+  }
 }
 
 TEST(FlexibleGradient, NewtonStepsAreRefused) {

@@ -261,10 +261,22 @@ void add_element_stiffness_times(const ElementRestT<D>& rest, const LameT<T>& la
   add_element_force<D>(rest, lame, rate, T(-factor), out);
 }
 
+/// out_a += (M v)_a. Lumped: ρV/(D+1) a node; consistent: ρV/((D+1)(D+2)) (1 + δ_ab).
+template <int D, class T>
+void add_element_momentum(const ElementRestT<D>& rest, const T& density, bool consistent,
+                          const T (*v)[D], T (*out)[D]) {
+  const T mass = density * T(rest.volume / (D + 1));
+  for (int i = 0; i < D; ++i) {
+    T sum(0);
+    for (int a = 0; a <= D; ++a) sum += v[a][i];
+    for (int a = 0; a <= D; ++a)
+      out[a][i] += mass * (consistent ? T((v[a][i] + sum) * T(1.0 / (D + 2))) : v[a][i]);
+  }
+}
+
 /// Share of one element in H v⁺ − k of the implicit step, linearised at x:
 ///   (M + h²K + hαM + hβK) v⁺ − M v − h f(x) − h²K v_at,   x = q + h v_at
-/// and the gravity g. `v_next`, `v`, `v_at` by node. Lumped mass: ρV/(D+1) a node; consistent:
-/// ρV/((D+1)(D+2)) (1 + δ_ab).
+/// and the gravity g. `v_next`, `v`, `v_at` by node.
 template <class T>
 struct FlexibleMaterialT {
   T young, poisson, density, damping_mass, damping_stiffness;
@@ -283,15 +295,13 @@ void add_element_balance(const ElementRestT<D>& rest, const FlexibleMaterialT<T>
   add_element_stiffness_times<D>(rest, l, c, v_at, T(-(h * h)), out);
   const T mass = material.density * T(rest.volume / (D + 1));
   const T keep = T(1) + h * material.damping_mass;
-  for (int i = 0; i < D; ++i) {
-    T mean(0);  // of the momentum rate, for the consistent matrix
-    for (int a = 0; a <= D; ++a) mean += keep * v_next[a][i] - v[a][i];
-    for (int a = 0; a <= D; ++a) {
-      const T own = keep * v_next[a][i] - v[a][i];
-      const T inertial = consistent ? T((own + mean) * T(1.0 / (D + 2))) : own;
-      out[a][i] += mass * (inertial - h * gravity[i]);
+  T gain[D + 1][D];
+  for (int a = 0; a <= D; ++a)
+    for (int i = 0; i < D; ++i) {
+      gain[a][i] = keep * v_next[a][i] - v[a][i];
+      out[a][i] -= mass * h * gravity[i];
     }
-  }
+  add_element_momentum<D>(rest, material.density, consistent, gain, out);
 }
 
 }  // namespace orthant

@@ -14,6 +14,13 @@ void assemble_dynamics_at(const Model& model, const Parameters& parameters, cons
                           const VecX& v, const VecX& v_at, double t, const VecX& u, double h,
                           Dynamics& dynamics, VelocityMatrix& H, VecX& k);
 
+/// The matrix that corrections of positions are small in: M of the bodies, and of flexible parts
+/// the H of a step of length h at q. In M alone a correction would dent the surface node by node;
+/// the elements then throw back what dented them, and a part on curved supports never came to rest.
+/// Without flexible parts: assemble_mass().
+void assemble_metric(const Model& model, const Parameters& parameters, const VecX& q, double h,
+                     Dynamics& scratch, VelocityMatrix& H);
+
 /// Elements whose orientation is lost (det F <= 0) in the configuration q.
 Index inverted_elements(const Model& model, const VecX& q);
 
