@@ -22,6 +22,9 @@ constexpr std::array kExperiments = {
                run_compaction},
     Experiment{"colony", "rods that grow and divide, from one cell", run_colony},
     Experiment{"chainmail", "interlaced rings pulled apart", run_chainmail},
+    Experiment{"bending", "a soft beam bent over two cylinders, against penalty contact",
+               run_bending},
+    Experiment{"hertz", "a soft ball pressed between plates, against Hertz", run_hertz},
 };
 
 /// Ticks at round numbers, or powers of ten.

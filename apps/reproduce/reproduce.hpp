@@ -53,6 +53,8 @@ Result run_ellipsoids(const Options& options);
 Result run_compaction(const Options& options);
 Result run_colony(const Options& options);
 Result run_chainmail(const Options& options);
+Result run_bending(const Options& options);
+Result run_hertz(const Options& options);
 
 /// "6.6e-03" and the like.
 std::string number(double x, int digits = 3);

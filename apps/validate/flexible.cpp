@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate/flexible.cpp: flexible parts against beam theory, elasticity and Coulomb's law.
 //   cantilever  w = F L³/(3 E I)      elastica  E I θ'' = −F cos θ      bar  f = c/(4 L)
+//   ball between plates  F = 4/3 E/(1 − ν²) √R δ^(3/2)
 // Linear triangles and tetrahedra are too stiff in bending, by about (2 + 3 (G/E)(dx/dy)²)/n² with
 // n cells across: the beams here have n = 16 to 20 and ν = 0. Equilibria are found by steps so long
 // that inertia is nothing beside stiffness, with the velocities set to zero after each.
@@ -8,6 +9,7 @@
 #include <numbers>
 
 #include "orthant/force/flexible.hpp"
+#include "reproduce/soft_ball.hpp"
 #include "validate/simulate.hpp"
 #include "validate/validate.hpp"
 
@@ -235,9 +237,18 @@ void slope(Checks& out) {
   }
 }
 
+/// A ball between plates, fine at one of them, at two levels.
+void pressed_ball(Checks& out) {
+  const double error[2] = {std::abs(reproduce::press_ball(6, 0.2 / 6, 0.05).ratio - 1),
+                           std::abs(reproduce::press_ball(12, 0.2 / 12, 0.05).ratio - 1)};
+  out.push_back({"flexible/hertz/force", error[1], 0.05, "relative"});
+  out.push_back({"flexible/hertz/refined", error[1] / error[0], 0.5, "error of 12 over 6 cells"});
+}
+
 }  // namespace
 
 void flexible(Checks& out) {
+  pressed_ball(out);
   free_flight(out);
   bending(out);
   vibration(out);

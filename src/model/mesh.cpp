@@ -14,6 +14,7 @@
 
 #include "model/rules.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/model/graded_mesh.hpp"
 
 namespace orthant {
 namespace {
@@ -125,6 +126,24 @@ Mesh ball_mesh(double radius, Index n) {
     x = (2.0 / n) * x - Vec3::Ones();
     inflate(x, 0, 3);
     x *= radius;
+  }
+  return mesh;
+}
+
+Mesh graded_ball_mesh(double radius, Index n, double finest) {
+  internal::need_positive("graded_ball_mesh", "radius", radius);
+  need_cells("graded_ball_mesh", n, true);
+  if (!(finest > 0 && finest * n <= 2))
+    internal::refuse("graded_ball_mesh", "finest", "in (0, 2/n]", finest);
+  // A Möbius map of the ball onto itself: angles stay, so no element gets worse; at the pole
+  // lengths shrink to (1 − b)/(1 + b), and at a distance r grow again with 1 + (r/2)²/shrink².
+  Mesh mesh = ball_mesh(1, n);
+  const double shrink = 0.5 * n * finest, b = (1 - shrink) / (1 + shrink);
+  for (Vec3& x : mesh.nodes) {
+    const double along = -2 * b * x[2], square = x.squaredNorm();
+    Vec3 y = (1 - b * b) * x;
+    y[2] -= (1 + along + square) * b;
+    x = radius / (1 + along + b * b * square) * y;
   }
   return mesh;
 }

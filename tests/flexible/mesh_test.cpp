@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "orthant/base/error.hpp"
+#include "orthant/model/graded_mesh.hpp"
 
 namespace orthant {
 namespace {
@@ -47,6 +48,35 @@ double enclosed(const Mesh& mesh) {
     sum += mesh.dim == 2 ? 0.5 * (a[0] * b[1] - a[1] * b[0]) : a.cross(b).dot(mesh.nodes[f[2]]) / 6;
   }
   return sum;
+}
+
+TEST(Mesh, BallsMayBeFineAtAPole) {
+  const double finest = 0.02;
+  const Mesh mesh = graded_ball_mesh(2, 10, finest), even = ball_mesh(2, 10);
+  check_mesh(mesh, "ball");
+  EXPECT_TRUE(closed(mesh));
+  EXPECT_NEAR(volume(mesh), enclosed(mesh), 1e-12);
+  double aside = 10, below = 10, worst = 1, worst_even = 1;
+  bool pole = false;
+  for (std::size_t i = 0; i < mesh.nodes.size(); ++i) {
+    const Vec3& x = mesh.nodes[i];
+    EXPECT_NEAR(even.nodes[i].norm() == 2 ? x.norm() : 2, 2, 1e-12);  // onto itself
+    const double off = (x - Vec3(0, 0, -2)).norm();
+    pole = pole || off < 1e-12;
+    if (off > 1e-12 && std::abs(x.norm() - 2) < 1e-12) aside = std::min(aside, off);
+    if (off > 1e-12 && x[0] == 0 && x[1] == 0) below = std::min(below, off);
+  }
+  EXPECT_TRUE(pole);
+  EXPECT_NEAR(aside, 2 * finest, 0.15 * 2 * finest);
+  EXPECT_NEAR(below, 2 * finest, 0.15 * 2 * finest);
+  // Angles are kept, so the worst element is no worse than where cells are as large as the ball.
+  for (Index e = 0; e < mesh.element_count(); ++e) {
+    worst = std::min(worst, element_quality(mesh, e));
+    worst_even = std::min(worst_even, element_quality(even, e));
+  }
+  EXPECT_GT(worst, 0.25 * worst_even);
+  EXPECT_THROW((void)graded_ball_mesh(1, 10, 0.3), Error);
+  EXPECT_THROW((void)graded_ball_mesh(1, 9, 0.1), Error);
 }
 
 TEST(Mesh, BoxesFillTheirVolume) {
