@@ -51,6 +51,47 @@ struct World {
   StepWorkspace work;
 };
 
+// A robot that falls with its fingers at their stops: the rows of these limits see no motion at
+// all, the answer is zero, and rounding must not count as an error.
+TEST(Step, LimitsAtTheirStopsWithoutMotionConverge) {
+  ModelBuilder b;
+  const auto box = [&](const char* name, const Vec3& at, const Vec3& half) {
+    b.add_body({.name = name,
+                .position = at,
+                .shapes = {{.shape = Shape::box(half[0], half[1], half[2])}}});
+  };
+  box("base", {0, 0, 1}, {0.3, 0.2, 0.2});
+  box("head", {0, 0, 1.4}, {0.1, 0.1, 0.1});
+  box("pole", {0.4, 0, 1.1}, {0.2, 0.02, 0.02});
+  box("left", {0.7, 0.05, 1.1}, {0.1, 0.02, 0.03});
+  box("right", {0.7, -0.05, 1.1}, {0.1, 0.02, 0.03});
+  b.add_joint({.name = "neck",
+               .kind = JointKind::Revolute,
+               .a = "head",
+               .b = "base",
+               .anchor = {0, 0, 1.3}});
+  b.add_joint({.name = "arm",
+               .kind = JointKind::Prismatic,
+               .a = "pole",
+               .b = "base",
+               .anchor = {0.2, 0, 1.1},
+               .axis = {1, 0, 0},
+               .lower = -0.38,
+               .upper = 0});
+  for (const double side : {1.0, -1.0})
+    b.add_joint({.kind = JointKind::Revolute,
+                 .a = side > 0 ? "left" : "right",
+                 .b = "pole",
+                 .anchor = {0.6, 0.05 * side, 1.1},
+                 .axis = {0, 0, side},
+                 .lower = 0,
+                 .upper = 0.548});
+  StepSettings settings;
+  settings.h = 0.005;
+  World w(b.build(), settings);
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(w.step().outcome, Outcome::Converged) << i;
+}
+
 TEST(Step, RefusesBadInputByName) {
   const Model model = one_ball(1);
   const auto message = [&](auto&& spoil) -> std::string {
