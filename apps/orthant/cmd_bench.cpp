@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "command.hpp"
-#include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/io/scene.hpp"
+#include "report.hpp"
 #include "scenes/scenes.hpp"
 
 namespace orthant::app {
@@ -173,10 +173,7 @@ int run_bench(const BenchCommand& c) {
                1e3 * r.slowest, r.contacts, r.residual, r.failed, r.memory);
     std::fflush(stdout);
   }
-  if (quiet)
-    fmt::print("{}\n", report.dump(1));
-  else if (!c.json_path.empty())
-    write_file(c.json_path, report.dump(1) + "\n");
+  write_report(c.json_path, report.dump(1) + "\n");
   return good ? kSuccess : kNotConverged;
 }
 

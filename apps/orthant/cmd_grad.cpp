@@ -15,12 +15,12 @@
 #include "command.hpp"
 #include "loss.hpp"
 #include "names.hpp"
-#include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/gradient/checker.hpp"
 #include "orthant/io/scene.hpp"
+#include "report.hpp"
 
 namespace orthant::app {
 namespace {
@@ -338,10 +338,7 @@ int run_grad(const GradCommand& c) {
   }
   report["seconds_forward"] = forward;
   report["seconds"] = timer.seconds();
-  if (quiet)
-    fmt::print("{}\n", report.dump(1));
-  else if (!c.json_path.empty())
-    write_file(c.json_path, report.dump(1) + "\n");
+  write_report(c.json_path, report.dump(1) + "\n");
   return good ? kSuccess : kNotConverged;
 }
 

@@ -15,11 +15,11 @@
 
 #include "command.hpp"
 #include "names.hpp"
-#include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/io/run.hpp"
+#include "report.hpp"
 
 namespace orthant::app {
 namespace {
@@ -148,10 +148,7 @@ int run_scene(const RunCommandOptions& options) {
   }
   run.save();
   const bool stopped = !run.done();
-  if (options.json == "-")
-    fmt::print("{}", run.report());
-  else if (!options.json.empty())
-    write_file(options.json, run.report());
+  write_report(options.json, run.report());
   if (!options.quiet && options.json != "-") print_summary(run, options.folder, stopped);
   if (stopped) return kInterrupted;
   return run.totals().failed_steps > 0 ? kNotConverged : kSuccess;

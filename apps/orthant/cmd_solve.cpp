@@ -16,6 +16,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/solver/solve_fields.hpp"
+#include "report.hpp"
 #include "solve_file.hpp"
 
 namespace orthant::app {
@@ -153,14 +154,8 @@ class Table {
 void write_outputs(const SolveOptions& options, const nlohmann::json& objects,
                    const std::string& trace) {
   // Text in problem files may be in any encoding; JSON is UTF-8.
-  const auto text = [&] {
-    return objects.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  };
-  if (options.json == "-") {
-    fmt::print("{}", text());
-  } else if (!options.json.empty()) {
-    write_file(options.json, text());
-  }
+  write_report(options.json,
+               objects.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (!options.trace.empty()) write_file(options.trace, trace);
 }
 

@@ -3,13 +3,13 @@
 // verdict. Exit code 0 only if all hold. With --json - the array alone goes to the standard output.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "command.hpp"
 #include "orthant/base/error.hpp"
+#include "report.hpp"
 #include "validate/validate.hpp"
 
 namespace orthant::app {
@@ -41,16 +41,8 @@ int validate_command(const ValidateOptions& options) {
       quiet ? validation::run(options.names) : validation::run(options.names, print_group);
   std::size_t held = 0;
   for (const validation::Check& check : checks) held += check.pass();
-  if (quiet) {
-    fmt::print("{}", validation::to_json(checks));
-  } else {
-    fmt::print("{} of {} checks hold\n", held, checks.size());
-  }
-  if (!options.json.empty() && !quiet) {
-    std::ofstream file(options.json);
-    file << validation::to_json(checks);
-    if (!file.flush()) throw Error(options.json, "cannot be written");
-  }
+  if (!quiet) fmt::print("{} of {} checks hold\n", held, checks.size());
+  write_report(options.json, validation::to_json(checks));
   return held == checks.size() ? kSuccess : kNotConverged;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// orthant/loss.cpp: a recursive-descent evaluator that carries derivatives along.
-//   sum := product (('+' | '-') product)*     product := power (('*' | '/') power)*
-//   power := '-' power | atom ('^' power)?    atom := number | (sum) | name | f(...) | f(body).axis
+// orthant/loss.cpp: a formula => its value and derivatives.
+//   words := name | f(sum) | f(body) | f(body).axis; the grammar is in base/arithmetic.hpp
 // Every rule returns value and gradient: a loss is short, so forward accumulation costs nothing
 // beside the rollout.
 #include "loss.hpp"
@@ -9,18 +8,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
+#include "orthant/base/arithmetic.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::app {
 namespace {
 
-constexpr int kMaxDepth = 64;
 constexpr std::array<std::string_view, 11> kWords = {"position", "velocity", "spin",    "angle",
                                                      "speed",    "distance", "kinetic", "energy",
                                                      "sqrt",     "abs",      "pi"};
@@ -56,26 +53,37 @@ Loss combine(double value, double da, const Loss& a, double db, const Loss& b) {
 
 Loss chain(double value, double slope, const Loss& a) { return combine(value, slope, a, 0, {}); }
 
-Loss constant(double value) {
-  Loss out;
-  out.value = value;
-  return out;
-}
-
 bool varies(const Loss& x) {
   return x.by_q.size() > 0 || x.by_v.size() > 0 || x.by_parameters.size() > 0;
 }
 
-class LossReader {
+}  // namespace
+
+// Beside Loss itself: the reader finds them by its name.
+static Loss operator+(const Loss& a, const Loss& b) {
+  return combine(a.value + b.value, 1, a, 1, b);
+}
+static Loss operator-(const Loss& a, const Loss& b) {
+  return combine(a.value - b.value, 1, a, -1, b);
+}
+static Loss operator-(const Loss& a) { return chain(-a.value, -1, a); }
+static Loss operator*(const Loss& a, const Loss& b) {
+  return combine(a.value * b.value, b.value, a, a.value, b);
+}
+static Loss operator/(const Loss& a, const Loss& b) {
+  return combine(a.value / b.value, 1 / b.value, a, -a.value / (b.value * b.value), b);
+}
+
+namespace {
+
+class LossReader : ArithmeticReader<LossReader, Loss> {
  public:
   LossReader(const std::string& text, const Model& model, const Parameters& parameters,
              const State& state)
-      : text_(text), model_(model), p_(parameters), state_(state) {}
+      : ArithmeticReader(text), model_(model), p_(parameters), state_(state) {}
 
   Loss read() {
-    const Loss loss = sum(0);
-    skip_space();
-    if (at_ < text_.size()) fail(fmt::format("unexpected '{}'", text_.substr(at_, 1)));
+    Loss loss = formula();
     const auto finite = [](const VecX& x) { return x.size() == 0 || x.allFinite(); };
     if (!std::isfinite(loss.value) || !finite(loss.by_q) || !finite(loss.by_v))
       fail("is not finite, or has no derivative, at the final state");
@@ -83,85 +91,22 @@ class LossReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error("--loss '" + text_.substr(0, 80) + "'", what);
-  }
-  void skip_space() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
-  bool take(char c) {
-    skip_space();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void need(char c) {
-    if (!take(c)) fail(fmt::format("expected '{}'", c));
-  }
+  friend ArithmeticReader;
 
-  Loss sum(int depth) {
-    if (depth > kMaxDepth) fail("nested too deeply");
-    Loss value = product(depth);
-    for (;;) {
-      const double sign = take('+') ? 1 : take('-') ? -1 : 0;
-      if (sign == 0) return value;
-      const Loss b = product(depth);
-      value = combine(value.value + sign * b.value, 1, value, sign, b);
-    }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error("--loss '" + std::string(text().substr(0, 80)) + "'", what);
   }
-  Loss product(int depth) {
-    Loss a = power(depth);
-    for (;;) {
-      if (take('*')) {
-        const Loss b = power(depth);
-        a = combine(a.value * b.value, b.value, a, a.value, b);
-      } else if (take('/')) {
-        const Loss b = power(depth);
-        a = combine(a.value / b.value, 1 / b.value, a, -a.value / (b.value * b.value), b);
-      } else {
-        return a;
-      }
-    }
+  static Loss constant(double value) {
+    Loss out;
+    out.value = value;
+    return out;
   }
-  Loss power(int depth) {
-    if (depth > kMaxDepth) fail("nested too deeply");
-    if (take('-')) {
-      const Loss a = power(depth + 1);
-      return chain(-a.value, -1, a);
-    }
-    const Loss a = atom(depth);
-    if (!take('^')) return a;
-    const Loss e = power(depth + 1);
+  Loss raise(const Loss& a, const Loss& e) const {
     if (varies(e)) fail("an exponent must be a number");
     const double n = e.value;
     return chain(std::pow(a.value, n), n == 0 ? 0 : n * std::pow(a.value, n - 1), a);
   }
-  Loss atom(int depth) {
-    if (take('(')) {
-      const Loss value = sum(depth + 1);
-      need(')');
-      return value;
-    }
-    skip_space();
-    if (at_ >= text_.size()) fail("ends too early");
-    const unsigned char c = static_cast<unsigned char>(text_[at_]);
-    if (std::isdigit(c) || c == '.') return constant(number());
-    if (std::isalpha(c)) return word(depth);
-    fail(fmt::format("unexpected '{}'", text_.substr(at_, 1)));
-  }
-  double number() {
-    skip_space();
-    double value = 0;
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc()) fail("expected a number");
-    at_ += static_cast<std::size_t>(end - begin);
-    return value;
-  }
-  Loss word(int depth) {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_]))) ++at_;
-    const std::string name = text_.substr(begin, at_ - begin);
+  Loss word(const std::string& name, int depth) {
     if (name == "pi") return constant(std::numbers::pi);
     if (name == "kinetic") return kinetic();
     if (name == "energy") return energy();
@@ -181,11 +126,7 @@ class LossReader {
 
   /// Up to ',' or ')': names of bodies may hold any other character.
   const Body& body() {
-    skip_space();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')') ++at_;
-    std::string name = text_.substr(begin, at_ - begin);
-    while (!name.empty() && std::isspace(static_cast<unsigned char>(name.back()))) name.pop_back();
+    const std::string name(up_to(",)"));
     const BodyId id = model_.find_body(name);
     if (id == kWorld) fail("the world has no state");
     return model_.body(id);
@@ -325,11 +266,9 @@ class LossReader {
     return out;
   }
 
-  const std::string& text_;
   const Model& model_;
   const Parameters& p_;
   const State& state_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace

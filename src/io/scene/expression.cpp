@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/expression.cpp: a recursive-descent evaluator.
-//   sum := product (('+' | '-') product)*     product := power (('*' | '/') power)*
-//   power := ('-' | '+') power | atom ('^' power)?     atom := number | name | f(sum, ...) | (sum)
+// io/scene/expression.cpp: $(...) => a number; names are parameters, f(sum, ...) the functions
+// below. The grammar is in base/arithmetic.hpp.
 #include "io/scene/expression.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/arithmetic.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::io {
 namespace {
-
-constexpr int kMaxDepth = 64;
 
 struct Function {
   std::string_view name;
@@ -47,93 +44,26 @@ constexpr Function kFunctions[] = {
      }},
 };
 
-class Evaluator {
+class Evaluator : ArithmeticReader<Evaluator, double> {
  public:
   Evaluator(std::string_view text, const Variables& variables, const std::string& where)
-      : text_(text), variables_(variables), where_(where) {}
+      : ArithmeticReader(text), variables_(variables), where_(where) {}
 
   double evaluate() {
-    const double value = sum(0);
-    skip_space();
-    if (at_ < text_.size()) fail("unexpected '" + std::string(1, text_[at_]) + "'");
+    const double value = formula();
     if (!std::isfinite(value)) fail("is not finite");
     return value;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(where_, "$(" + std::string(text_.substr(0, 80)) + "): " + what);
-  }
-  void skip_space() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
-  bool take(char c) {
-    skip_space();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void need(char c) {
-    if (!take(c)) fail(std::string("expected '") + c + "'");
-  }
+  friend ArithmeticReader;
 
-  double sum(int depth) {
-    if (depth > kMaxDepth) fail("nested too deeply");
-    double value = product(depth);
-    for (;;) {
-      if (take('+'))
-        value += product(depth);
-      else if (take('-'))
-        value -= product(depth);
-      else
-        return value;
-    }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(where_, "$(" + std::string(text().substr(0, 80)) + "): " + what);
   }
-  double product(int depth) {
-    double value = power(depth);
-    for (;;) {
-      if (take('*'))
-        value *= power(depth);
-      else if (take('/'))
-        value /= power(depth);
-      else
-        return value;
-    }
-  }
-  double power(int depth) {
-    if (depth > kMaxDepth) fail("nested too deeply");
-    if (take('-')) return -power(depth + 1);
-    if (take('+')) return power(depth + 1);
-    const double base = atom(depth);
-    return take('^') ? std::pow(base, power(depth + 1)) : base;
-  }
-  double atom(int depth) {
-    if (take('(')) {
-      const double value = sum(depth + 1);
-      need(')');
-      return value;
-    }
-    skip_space();
-    if (at_ >= text_.size()) fail("ends too early");
-    const unsigned char c = static_cast<unsigned char>(text_[at_]);
-    if (std::isdigit(c) || c == '.') return number();
-    if (std::isalpha(c) || c == '_') return name(depth);
-    fail("unexpected '" + std::string(1, text_[at_]) + "'");
-  }
-  double number() {
-    double value = 0;
-    const auto [end, error] =
-        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc()) fail("bad number");
-    at_ = static_cast<std::size_t>(end - text_.data());
-    return value;
-  }
-  double name(int depth) {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
-      ++at_;
-    const std::string word(text_.substr(begin, at_ - begin));
+  static double constant(double value) { return value; }
+  static double raise(double base, double exponent) { return std::pow(base, exponent); }
+  double word(const std::string& word, int depth) {
     if (take('(')) return call(word, depth);
     if (const std::string* text = variables_.find(word)) {
       double value = 0;
@@ -169,10 +99,8 @@ class Evaluator {
     fail(message);
   }
 
-  std::string_view text_;
   const Variables& variables_;
   const std::string& where_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace
