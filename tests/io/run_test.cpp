@@ -63,6 +63,7 @@ TEST(Run, WhatLiesBeyondTheCheckpointIsComputedAgain) {
   {
     SceneRun run(heap({"record.checkpoint_every=10"}), path);
     for (int i = 0; i < 20; ++i) (void)run.step();
+    run.save();  // it is written beside the steps: wait for it
     old_checkpoint = read_file(path + "/checkpoint.h5");
     for (int i = 0; i < 20; ++i) (void)run.step();
   }
@@ -97,6 +98,7 @@ TEST(Run, FullDiskIsAnErrorThatKeepsWhatThereIs) {
   const std::string path = folder.file("run");
   SceneRun run(heap({"record.checkpoint_every=10"}), path);
   for (int i = 0; i < 10; ++i) (void)run.step();
+  run.save();
   const std::uint64_t before = hash_of(read_trajectory(path));
   // No file may grow beyond 100 bytes: writing fails as it does on a full disk.
   rlimit limit{};
@@ -107,12 +109,16 @@ TEST(Run, FullDiskIsAnErrorThatKeepsWhatThereIs) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   std::string message;
   try {
-    for (int i = 0; i < 10; ++i) (void)run.step();
+    // The checkpoint of step 20 is written beside the steps that follow; the next one says so.
+    for (int i = 0; i < 20; ++i) (void)run.step();
   } catch (const Error& error) {
     message = error.what();
   }
+  EXPECT_EQ(run.state().step, 30);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
   EXPECT_THAT(message, HasSubstr("cannot be written"));
+  EXPECT_EQ(hash_of(read_trajectory(path)), before);
+  EXPECT_THROW(run.save(), Error);  // frames are missing: nothing may be put behind them
   EXPECT_EQ(hash_of(read_trajectory(path)), before);
   SceneRun again(scene_of_run(path), path, {.resume = true});
   finish(again);

@@ -41,9 +41,11 @@ class SceneRun {
   SceneRun& operator=(SceneRun&&) noexcept;
 
   bool done() const;
-  /// One step, recorded; a checkpoint where one is due.
+  /// One step, recorded; a checkpoint where one is due, written in a thread beside the next steps.
+  /// Throws Error where an earlier one could not be written.
   StepReport step();
-  /// Everything to disk: segment, checkpoint, report. Call when stopping.
+  /// Everything to disk: segment, checkpoint, report, and waits for it. Call when stopping. Throws
+  /// Error.
   void save();
 
   std::int64_t end_step() const;

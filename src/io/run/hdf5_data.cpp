@@ -201,10 +201,11 @@ void DataWriter::texts(const std::string& name, const std::vector<std::string>& 
 void DataWriter::commit() {
   if (H5Fflush(file_, H5F_SCOPE_GLOBAL) < 0) throw Error(path_, "cannot be written");
   const ssize_t size = H5Fget_file_image(file_, nullptr, 0);
-  std::string image(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-  if (size <= 0 || H5Fget_file_image(file_, image.data(), image.size()) != size)
-    throw Error(path_, "cannot be written");
-  write_file(path_, image);
+  if (size <= 0) throw Error(path_, "cannot be written");
+  const auto count = static_cast<std::size_t>(size);
+  const auto image = std::make_unique_for_overwrite<char[]>(count);
+  if (H5Fget_file_image(file_, image.get(), count) != size) throw Error(path_, "cannot be written");
+  write_file(path_, {image.get(), count});
 }
 
 // --- reading -----------------------------------------------------------------------------------

@@ -89,6 +89,17 @@ std::pair<std::int32_t, std::int32_t> sides_of(const Model& m, const FlexibleCon
   return {a, b};
 }
 
+/// Their memory stays: the next segment is as long.
+void forget_frames(Trajectory& f) {
+  for (auto* x : {&f.time, &f.pose, &f.velocity, &f.node, &f.contact_point, &f.contact_normal,
+                  &f.contact_impulse, &f.contact_gap, &f.kinetic, &f.potential, &f.residual,
+                  &f.deepest, &f.joint_error})
+    x->clear();
+  for (auto* x : {&f.step, &f.contact_offset, &f.contacts, &f.iterations, &f.outcome}) x->clear();
+  for (auto* x : {&f.contact_a, &f.contact_b}) x->clear();
+  f.contact_set.clear();
+}
+
 }  // namespace
 
 std::string segment_path(const std::string& folder, std::int64_t segment) {
@@ -216,7 +227,7 @@ std::size_t Recorder::bytes() const {
 }
 
 void Recorder::write_segment(std::int64_t segment) {
-  const Trajectory& f = frames_;
+  const Trajectory& f = closed_;
   const hsize_t T = f.time.size(), N = scene_.model.bodies().size(), K = f.contact_a.size();
   DataWriter out(segment_path(folder_, segment));
   out.array("format_version", std::vector<std::int32_t>{kTrajectoryVersion});
@@ -247,18 +258,7 @@ void Recorder::write_segment(std::int64_t segment) {
   out.array("report/iterations", f.iterations);
   out.array("report/outcome", f.outcome);
   out.commit();
-  forget_frames();
-}
-
-void Recorder::forget_frames() {
-  Trajectory& f = frames_;  // their memory stays: the next segment is as long
-  for (auto* x : {&f.time, &f.pose, &f.velocity, &f.node, &f.contact_point, &f.contact_normal,
-                  &f.contact_impulse, &f.contact_gap, &f.kinetic, &f.potential, &f.residual,
-                  &f.deepest, &f.joint_error})
-    x->clear();
-  for (auto* x : {&f.step, &f.contact_offset, &f.contacts, &f.iterations, &f.outcome}) x->clear();
-  for (auto* x : {&f.contact_a, &f.contact_b}) x->clear();
-  f.contact_set.clear();
+  forget_frames(closed_);
 }
 
 }  // namespace orthant::io

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orthant/io/scene.hpp"
@@ -27,20 +28,21 @@ class Recorder {
            const StepRecord* record);
   std::int64_t frame_count() const { return frames_.frame_count(); }
   std::size_t bytes() const;
-  /// Writes what was gathered as one segment and forgets it.
+  /// Puts what was gathered aside, to be written while new frames are added.
+  void close_segment() { std::swap(frames_, closed_); }
+  /// Writes what was put aside as one segment and forgets it.
   void write_segment(std::int64_t segment);
 
  private:
   void add_bodies(const State& state);
   void add_nodes(const State& state);
-  void forget_frames();
   void add_contacts(const WarmStart& warm, const StepRecord* record);
   void add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
                    double gap, const Vec3* impulse, ContactSetWord set);
 
   const LoadedScene& scene_;
   std::string folder_;
-  Trajectory frames_;
+  Trajectory frames_, closed_;
 };
 
 }  // namespace orthant::io

@@ -13,6 +13,7 @@
 #include "io/run/model_json.hpp"
 #include "io/run/recorder.hpp"
 #include "orthant/base/atomic_file.hpp"
+#include "orthant/base/background.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/base/version.hpp"
@@ -89,6 +90,7 @@ struct SceneRun::Impl {
   std::int64_t next_segment = 0, frames = 0, saved_step = -1;
   Timer since_save;
   io::Recorder recorder{scene, folder};
+  Background writer;  // the last member: it ends before what it reads
 
   void begin(bool overwrite) {
     if (is_run(folder)) {
@@ -113,6 +115,7 @@ struct SceneRun::Impl {
     recorder.add(state, warm, report, nullptr);
     ++frames;
     save();
+    writer.wait();
   }
 
   void go_on() {
@@ -173,18 +176,23 @@ struct SceneRun::Impl {
     totals.seconds_projection += r.seconds_projection;
   }
 
-  /// Segment, report, checkpoint: in this order, so that a checkpoint always has its frames.
+  /// Segment, report, checkpoint: in this order, so that a checkpoint always has its frames. They
+  /// are packed and written beside the steps that follow.
   void save() {
     if (state.step == saved_step) return;
     const Timer timer;
-    if (recorder.frame_count() > 0) {
-      recorder.write_segment(next_segment);
-      ++next_segment;
-    }
+    writer.wait();
+    const bool segment = recorder.frame_count() > 0;
+    if (segment) recorder.close_segment();
+    next_segment += segment;
     totals.seconds_record += timer.seconds();
     totals.seconds += timer.seconds();
-    write_file(folder + "/report.json", report());
-    io::write_checkpoint(checkpoint_path(folder), {state, warm, next_segment, frames, totals});
+    writer.start([this, segment, report = report(),
+                  checkpoint = io::Checkpoint{state, warm, next_segment, frames, totals}] {
+      if (segment) recorder.write_segment(checkpoint.next_segment - 1);
+      write_file(folder + "/report.json", report);
+      io::write_checkpoint(checkpoint_path(folder), checkpoint);
+    });
     saved_step = state.step;
     since_save.restart();
   }
@@ -247,7 +255,13 @@ SceneRun& SceneRun::operator=(SceneRun&&) noexcept = default;
 
 bool SceneRun::done() const { return impl_->state.step >= impl_->end; }
 StepReport SceneRun::step() { return impl_->step(); }
-void SceneRun::save() { impl_->save(); }
+void SceneRun::save() {
+  impl_->save();
+  const Timer timer;
+  impl_->writer.wait();
+  impl_->totals.seconds_record += timer.seconds();
+  impl_->totals.seconds += timer.seconds();
+}
 std::int64_t SceneRun::end_step() const { return impl_->end; }
 bool SceneRun::resumed() const { return impl_->resumed; }
 const State& SceneRun::state() const { return impl_->state; }
