@@ -221,6 +221,7 @@ int fit_command(const FitCommand& c) {
   const TrajectoryData held =
       subset(all, static_cast<std::size_t>(count - test), static_cast<std::size_t>(count));
   const FitOptions options = fit_options(c, m);
+  const Parameters others = compared(m.model, m.parameters, c.compare);  // misspelt: say so now
   const Timer timer;
   const FitResult r = fit(m.model, m.parameters, m.settings, fitting, options);
   const double seconds = timer.seconds();
@@ -229,9 +230,7 @@ int fit_command(const FitCommand& c) {
   if (test > 0) {
     scores.list.emplace_back("fit", score(m.model, r.parameters, m.settings, held, c.substeps));
     if (!c.compare.empty())
-      scores.list.emplace_back(
-          "compared",
-          score(m.model, compared(m.model, m.parameters, c.compare), m.settings, held, c.substeps));
+      scores.list.emplace_back("compared", score(m.model, others, m.settings, held, c.substeps));
     scores.list.emplace_back("ballistic", score(m.model, r.parameters, m.settings, held, c.substeps,
                                                 Predictor::Ballistic));
     fmt::print("\n{} held-out motions\n  {:<12} {:>10} {:>10} {:>10} {:>10} {:>10}\n", test, "",

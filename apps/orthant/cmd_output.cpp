@@ -22,7 +22,7 @@ struct OutputOptions {
   std::string run, output, vtk, csv, colour = "displacement";
   std::vector<std::string> signals;
   std::int64_t every = 1;
-  bool no_open = false, json = false;
+  bool no_open = false, json = false, wide = false;
 };
 
 /// Hands the page to the desktop; false where there is none.
@@ -67,17 +67,25 @@ int run_plot(const OutputOptions& options) {
   for (const std::string& name : options.signals) signals.push_back(signal_of(t, name));
   if (signals.empty()) signals.push_back(signal_of(t, "energy"));
   const std::string path = options.output.empty() ? options.run + "/plot.svg" : options.output;
-  if (!path.ends_with(".svg"))
-    throw Error(
-        path,
-        "plots are SVG: the name must end in .svg; rsvg-convert, Inkscape or a browser make "
-        "pixels of them");
-  write_file(path, plot_svg(t, signals, t.name));
+  if (path.ends_with(".png"))
+    write_file(path, plot_png(t, signals, t.name));
+  else if (path.ends_with(".svg"))
+    write_file(path, plot_svg(t, signals, t.name));
+  else
+    throw Error(path, "plots are SVG or PNG: the name must end in .svg or .png");
   fmt::print("{}\n", path);
   return kSuccess;
 }
 
+/// "runs/heap/" => "heap"
+std::string folder_name(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 int run_export(const OutputOptions& options) {
+  if (options.wide && options.csv.empty())
+    throw Error("--wide", "is a form of the table: give --csv FILE as well");
   if (options.vtk.empty() && options.csv.empty())
     throw Error("export", "say what to write: --vtk DIR, --csv FILE or both");
   const Trajectory t = read_trajectory(options.run, {.every = options.every});
@@ -88,8 +96,11 @@ int run_export(const OutputOptions& options) {
                t.frame_count());
   }
   if (!options.csv.empty()) {
-    write_csv(t, options.csv);
-    fmt::print("{}: {} rows\n", options.csv, t.frame_count() * t.body_count());
+    if (options.wide)
+      write_wide_csv(t, folder_name(options.run), options.csv);
+    else
+      write_csv(t, options.csv);
+    fmt::print("{}: {} rows\n", options.csv, t.frame_count() * (options.wide ? 1 : t.body_count()));
   }
   return kSuccess;
 }
@@ -134,7 +145,7 @@ void add_plot(CLI::App& root, Run& run) {
                        "wz, speed, angle; default: energy")
       ->type_name("SIGNAL");
   command->add_option("-o,--output", options->output, "picture; default: RUN/plot.svg")
-      ->type_name("FILE.svg");
+      ->type_name("FILE.svg|png");
   command->footer(
       "Example:\n  orthant plot run energy kinetic -o energy.svg\n"
       "  orthant plot run body/crate.z -o height.svg\n");
@@ -148,8 +159,11 @@ void add_export(CLI::App& root, Run& run) {
   command->add_option("--vtk", options->vtk, "folder for ParaView: open shapes.pvd")
       ->type_name("DIR");
   command->add_option("--csv", options->csv, "table: one row a frame and body")->type_name("FILE");
+  command->add_flag("--wide", options->wide,
+                    "with --csv: one row a frame, as orthant fit reads it");
   command->footer(
-      "Example:\n  orthant export run --vtk run_vtk\n  orthant export run --csv run.csv\n");
+      "Example:\n  orthant export run --vtk run_vtk\n  orthant export run --csv run.csv\n"
+      "  orthant export run --csv run.csv --wide\n");
   command->callback([options, &run] { run = [options] { return run_export(*options); }; });
 }
 

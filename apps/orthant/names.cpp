@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 #include "orthant/base/error.hpp"
@@ -19,6 +20,8 @@ constexpr std::array kMethods{Method::Automatic,           Method::Lemke,
                               Method::NonsmoothNewton,     Method::ProjectedGradient,
                               Method::AcceleratedGradient, Method::ActiveSetCg,
                               Method::PairBlocks,          Method::Enumeration};
+
+constexpr Index kLookedAt = 20000;  // enough for a suggestion, whatever the size of the model
 
 std::string snake(std::string_view name) {
   std::string key(name);
@@ -58,8 +61,20 @@ std::string full_parameter_name(const Model& model, const std::string& name) {
   for (Index i = 0; i < table.size(); ++i)
     if (table.name(i).ends_with("." + name)) found.push_back(table.name(i));
   if (found.size() == 1) return found[0];
-  if (found.empty()) return name;  // the table says what is nearest
-  throw Error("--params", fmt::format("'{}' may be {}", name, fmt::join(found, ", ")));
+  if (found.size() > 1)
+    throw Error("--params", fmt::format("'{}' may be {}", name, fmt::join(found, ", ")));
+  // A last part that is misspelt: which parts are there?
+  std::set<std::string> parts;
+  for (Index i = 0; i < std::min<Index>(table.size(), kLookedAt); ++i) {
+    const std::string full = table.name(i);
+    const std::size_t dot = full.find('.', full.rfind('/') + 1);
+    if (dot != std::string::npos) parts.insert(full.substr(dot + 1));
+  }
+  const std::vector<std::string_view> views(parts.begin(), parts.end());
+  const std::string near = nearest_spelling(name, views.data(), views.size());
+  if (near.empty()) return name;  // the table says that there is none
+  throw Error("--params",
+              fmt::format("no parameter ends in '{}' (did you mean '{}'?)", name, near));
 }
 
 }  // namespace orthant::app

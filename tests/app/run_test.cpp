@@ -74,6 +74,9 @@ TEST(RunCommand, TheWholePathWorksAsPrinted) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("heap_run/view.html")));
   EXPECT_EQ(orthant("plot heap_run energy body/crate.z -o energy.svg"), 0);
   EXPECT_THAT(read_file(folder.file("energy.svg")), HasSubstr("<polyline"));
+  EXPECT_EQ(orthant("plot heap_run energy -o energy.png"), 0);
+  EXPECT_EQ(read_file(folder.file("energy.png")).substr(1, 3), "PNG");
+  EXPECT_EQ(orthant("plot heap_run energy -o energy.pdf"), 2);
   EXPECT_EQ(orthant("plot heap_run enery"), 2);
   EXPECT_THAT(read_file(folder.file("err")), HasSubstr("did you mean 'energy'?"));
   EXPECT_EQ(orthant("export heap_run --vtk vtk --csv heap.csv --every 10"), 0);
@@ -112,6 +115,20 @@ class Interrupted : public ::testing::Test {
             "--steps", "120",   "--set",
             "balls=2", "--set", "record.checkpoint_every=4"};
   }
+  void kill_and_go_on(int count, std::uint64_t seed) {
+    SplitMix random(seed);
+    for (int i = 0; i < count; ++i) {
+      const std::string run = folder_.file("killed" + std::to_string(i));
+      const pid_t child = start_run(arguments(run));
+      ::usleep(static_cast<useconds_t>(1e6 * random.uniform(0, 1.1 * seconds_)));
+      ::kill(child, SIGKILL);
+      wait_for(child);
+      if (is_run(run)) {
+        EXPECT_NO_THROW((void)read_trajectory(run)) << run;
+      }
+      finish_and_compare(run);
+    }
+  }
   void finish_and_compare(const std::string& run) {
     std::vector<std::string> words = arguments(run);
     words.emplace_back("--resume");
@@ -125,20 +142,10 @@ class Interrupted : public ::testing::Test {
   double seconds_ = 0;
 };
 
-TEST_F(Interrupted, KillAtAnyInstantLosesNothing) {
-  SplitMix random(20260);
-  for (int i = 0; i < 20; ++i) {
-    const std::string run = folder_.file("killed" + std::to_string(i));
-    const pid_t child = start_run(arguments(run));
-    ::usleep(static_cast<useconds_t>(1e6 * random.uniform(0, 1.1 * seconds_)));
-    ::kill(child, SIGKILL);
-    wait_for(child);
-    if (is_run(run)) {
-      EXPECT_NO_THROW((void)read_trajectory(run)) << run;
-    }
-    finish_and_compare(run);
-  }
-}
+TEST_F(Interrupted, KillAtAnyInstantLosesNothing) { kill_and_go_on(20, 20260); }
+
+class LongInterrupted : public Interrupted {};
+TEST_F(LongInterrupted, AHundredKills) { kill_and_go_on(100, 4711); }
 
 TEST_F(Interrupted, CtrlCStopsAtAStepAndKeepsEverything) {
   const std::string run = folder_.file("stopped");

@@ -12,6 +12,9 @@ namespace orthant {
 
 /// One row a frame and body: time, body, pose, velocity. Throws Error.
 void write_csv(const Trajectory& trajectory, const std::string& path);
+/// One row a frame, the form that learn/trajectory.hpp reads: run, time, then for each body
+/// body.x, …; in a planar world x, y, theta (turns counted), vx, vy, omega. Throws Error.
+void write_wide_csv(const Trajectory& trajectory, const std::string& run, const std::string& path);
 
 /// bodies_*.vtp (a point a body: orientation, velocity, size), shapes_*.vtp (their surfaces),
 /// contacts_*.vtp (force vectors, normals, set), parts_*.vtu (flexible parts: displacement, von
@@ -21,6 +24,9 @@ void write_vtk(const Trajectory& trajectory, const std::string& run, const std::
 
 /// Curves over time as an SVG picture; one axis, the unit of the first signal.
 std::string plot_svg(const Trajectory& trajectory, const std::vector<Signal>& signals,
+                     const std::string& title);
+/// The same as the content of a PNG file, 1600 pixels wide.
+std::string plot_png(const Trajectory& trajectory, const std::vector<Signal>& signals,
                      const std::string& title);
 
 /// What the viewer colours flexible parts by.

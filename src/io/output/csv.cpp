@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/csv.cpp: Trajectory => a table of text, one row a frame and body.
+// io/output/csv.cpp: Trajectory => a table of text, one row a frame and body, or one a frame.
+#include <cmath>
+#include <numbers>
+#include <span>
+
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
 
 namespace orthant {
 namespace {
+
+// Columns of a body: configuration, then velocity.
+constexpr const char* kSpace[] = {"x",  "y",  "z",  "qw", "qx", "qy", "qz",
+                                  "vx", "vy", "vz", "wx", "wy", "wz"};
+constexpr const char* kPlane[] = {"x", "y", "theta", "vx", "vy", "omega"};
 
 /// A name in quotes where it would break the row.
 std::string field(const std::string& text) {
@@ -18,7 +27,45 @@ std::string field(const std::string& text) {
   return out + '"';
 }
 
+/// The angle of a planar body, by whole turns nearest to the one before.
+double theta_of(const double* pose, double before) {
+  const double turn = 2 * std::numbers::pi, angle = 2 * std::atan2(pose[6], pose[3]);
+  return angle + turn * std::round((before - angle) / turn);
+}
+
 }  // namespace
+
+void write_wide_csv(const Trajectory& t, const std::string& run, const std::string& path) {
+  const bool moving = !t.velocity.empty();
+  const std::size_t N = t.bodies.size();
+  std::string out = "run,time";
+  using Names = std::span<const char* const>;
+  const Names parts = t.planar ? Names(kPlane) : Names(kSpace);
+  const std::size_t count = moving ? parts.size() : t.planar ? 3 : 7;
+  for (const std::string& body : t.bodies)
+    for (std::size_t i = 0; i < count; ++i) out += "," + field(body + "." + parts[i]);
+  out += "\n";
+  std::vector<double> theta(N, 0.0);
+  for (std::size_t f = 0; f < t.time.size(); ++f) {
+    out += field(run) + "," + to_text(t.time[f]);
+    const auto add = [&](double value) { out += "," + to_text(value); };
+    for (std::size_t b = 0; b < N; ++b) {
+      const double* x = t.pose.data() + 7 * (f * N + b);
+      const double* v = moving ? t.velocity.data() + 6 * (f * N + b) : nullptr;
+      if (t.planar) {
+        theta[b] = theta_of(x, theta[b]);
+        for (const double value : {x[0], x[1], theta[b]}) add(value);
+        if (moving)
+          for (const double value : {v[0], v[1], v[5]}) add(value);
+        continue;
+      }
+      for (std::size_t i = 0; i < 7; ++i) add(x[i]);
+      for (std::size_t i = 0; moving && i < 6; ++i) add(v[i]);
+    }
+    out += "\n";
+  }
+  write_file(path, out);
+}
 
 void write_csv(const Trajectory& t, const std::string& path) {
   const bool moving = !t.velocity.empty();

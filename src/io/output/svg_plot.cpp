@@ -1,47 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/svg_plot.cpp: signals over time => an SVG picture.
+// io/output/plot.cpp: signals over time => a picture on a Canvas.
 // Few enough elements for any viewer: a curve with more points than pixels is drawn by the lowest
 // and highest value of each pixel column.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "io/output/canvas.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
 
 namespace orthant {
 namespace {
 
+using io::Anchor;
+using io::Canvas;
+using io::Curve;
+
 constexpr double kWidth = 800, kHeight = 450;
-constexpr double kLeft = 80, kRight = 20, kTop = 40, kBottom = 50;
+constexpr double kLeft = 80, kRight = 20, kTop = 40, kBottom = 50, kFont = 13;
+constexpr const char *kGrid = "#dddddd", *kFrame = "#333333";
 constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                     "#ff7f0e", "#17becf", "#8c564b", "#e377c2"};
-
-std::string fixed(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.2f", value);
-  return buffer;
-}
 
 std::string tick_text(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.6g", value);
   return buffer;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
 }
 
 /// A range with round ticks: steps of 1, 2 or 5 times a power of ten.
@@ -75,21 +60,9 @@ double y_of(const Axis& axis, double v) {
   return kHeight - kBottom - axis.share(v) * (kHeight - kTop - kBottom);
 }
 
-std::string line(double x1, double y1, double x2, double y2, const char* style) {
-  return "<line x1=\"" + fixed(x1) + "\" y1=\"" + fixed(y1) + "\" x2=\"" + fixed(x2) + "\" y2=\"" +
-         fixed(y2) + "\" " + style + "/>\n";
-}
-std::string label(double x, double y, const std::string& text, const char* style) {
-  return "<text x=\"" + fixed(x) + "\" y=\"" + fixed(y) + "\" " + style + ">" + escaped(text) +
-         "</text>\n";
-}
-
-std::string curve(const std::vector<double>& time, const std::vector<double>& values,
-                  const Axis& across, const Axis& up, const char* colour) {
-  std::string points;
-  const auto add = [&](double x, double v) {
-    points += (points.empty() ? "" : " ") + fixed(x) + "," + fixed(y_of(up, v));
-  };
+void draw_curve(Canvas& canvas, const std::vector<double>& time, const std::vector<double>& values,
+                const Axis& across, const Axis& up, double shift, const char* colour) {
+  Curve points;
   for (std::size_t i = 0; i < values.size();) {
     // All samples of one pixel column.
     const double x = x_of(across, time[i]);
@@ -99,38 +72,42 @@ std::string curve(const std::vector<double>& time, const std::vector<double>& va
       if (values[j] > values[highest]) highest = j;
     }
     for (const std::size_t k : {std::min(lowest, highest), std::max(lowest, highest)})
-      if (std::isfinite(values[k])) add(x_of(across, time[k]), values[k]);
+      if (std::isfinite(values[k]))
+        points.emplace_back(x_of(across, time[k]), shift + y_of(up, values[k]));
     i = j;
   }
-  return "<polyline fill=\"none\" stroke=\"" + std::string(colour) +
-         "\" stroke-width=\"1.5\" points=\"" + points + "\"/>\n";
+  canvas.curve(points, colour, 1.5);
 }
 
-/// Names of the curves in rows above them, where no curve can be. Returns the height taken.
-double legend(const std::vector<Signal>& signals, std::string& out) {
-  constexpr double kRow = 18, kLetter = 7.5, kMark = 30, kGap = 24;  // widths of a common font
-  double x = kLeft, y = kTop;
-  for (std::size_t i = 0; i < signals.size(); ++i) {
-    const Signal& s = signals[i];
-    const std::string text = s.name + (s.unit.empty() ? "" : " [" + s.unit + "]");
-    const double width = kMark + kLetter * static_cast<double>(text.size()) + kGap;
-    if (x > kLeft && x + width > kWidth - kRight) {
-      x = kLeft;
-      y += kRow;
+/// Names of the curves in rows above them, where no curve can be: where each one stands, and the
+/// height they take.
+struct Legend {
+  struct Entry {
+    double x, y;
+    std::string text;
+  };
+  static constexpr double kRow = 18, kLetter = 7.5, kMark = 30, kSpace = 24;  // of a common font
+  std::vector<Entry> entries;
+  double height = 0;
+
+  explicit Legend(const std::vector<Signal>& signals) {
+    double x = kLeft, y = kTop;
+    for (const Signal& s : signals) {
+      const std::string text = s.name + (s.unit.empty() ? "" : " [" + s.unit + "]");
+      const double width = kMark + kLetter * static_cast<double>(text.size()) + kSpace;
+      if (x > kLeft && x + width > kWidth - kRight) {
+        x = kLeft;
+        y += kRow;
+      }
+      entries.push_back({x, y, text});
+      x += width;
     }
-    const std::string style =
-        "stroke-width=\"3\" stroke=\"" + std::string(kColours[i % std::size(kColours)]) + "\"";
-    out += line(x, y - 4, x + kMark - 6, y - 4, style.c_str());
-    out += label(x + kMark, y, text, "");
-    x += width;
+    height = y + kRow - kTop;
   }
-  return y + kRow - kTop;
-}
+};
 
-}  // namespace
-
-std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
-                     const std::string& title) {
+std::string draw(const Trajectory& t, const std::vector<Signal>& signals, const std::string& title,
+                 std::unique_ptr<Canvas> (*make)(double, double)) {
   if (signals.empty()) throw Error("plot", "needs at least one signal");
   double low = INFINITY, high = -INFINITY;
   for (const Signal& s : signals) {
@@ -143,30 +120,46 @@ std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
   }
   if (!(high >= low)) throw Error(signals[0].name, "has no finite value");
   const Axis across(t.time.front(), t.time.back()), up(low, high);
-  static constexpr const char* kGrid = "stroke=\"#ddd\"";
-  std::string names, out;
-  const double taken = legend(signals, names);
-  const double left = kLeft, right = kWidth - kRight, top = kTop, bottom = kHeight - kBottom;
+  const Legend legend(signals);
+  const double shift = legend.height;
+  const double left = kLeft, right = kWidth - kRight, top = shift + kTop;
+  const double bottom = shift + kHeight - kBottom;
+  const std::unique_ptr<Canvas> canvas = make(kWidth, kHeight + shift);
+  canvas->label(0.5 * (left + right), 20, title, Anchor::Middle, 15);
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    const Legend::Entry& e = legend.entries[i];
+    canvas->line(e.x, e.y - 4, e.x + Legend::kMark - 6, e.y - 4, kColours[i % std::size(kColours)],
+                 3);
+    canvas->label(e.x + Legend::kMark, e.y, e.text, Anchor::Start, kFont);
+  }
   across.ticks([&](double v) {
-    out += line(x_of(across, v), top, x_of(across, v), bottom, kGrid);
-    out += label(x_of(across, v), bottom + 18, tick_text(v), "text-anchor=\"middle\"");
+    canvas->line(x_of(across, v), top, x_of(across, v), bottom, kGrid);
+    canvas->label(x_of(across, v), bottom + 18, tick_text(v), Anchor::Middle, kFont);
   });
   up.ticks([&](double v) {
-    out += line(left, y_of(up, v), right, y_of(up, v), kGrid);
-    out += label(left - 8, y_of(up, v) + 4, tick_text(v), "text-anchor=\"end\"");
+    const double y = shift + y_of(up, v);
+    canvas->line(left, y, right, y, kGrid);
+    canvas->label(left - 8, y + 4, tick_text(v), Anchor::End, kFont);
   });
-  out += line(left, bottom, right, bottom, "stroke=\"#333\"");
-  out += line(left, top, left, bottom, "stroke=\"#333\"");
-  out += label(0.5 * (left + right), kHeight - 12, "time [s]", "text-anchor=\"middle\"");
+  canvas->line(left, bottom, right, bottom, kFrame);
+  canvas->line(left, top, left, bottom, kFrame);
+  canvas->label(0.5 * (left + right), shift + kHeight - 12, "time [s]", Anchor::Middle, kFont);
   for (std::size_t i = 0; i < signals.size(); ++i)
-    out += curve(t.time, signals[i].values, across, up, kColours[i % std::size(kColours)]);
-  const std::string height = fixed(kHeight + taken);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"" + height +
-         "\" viewBox=\"0 0 800 " + height +
-         "\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"800\" height=\"" + height +
-         "\" fill=\"white\"/>\n" +
-         label(0.5 * (left + right), 20, title, "text-anchor=\"middle\" font-size=\"15\"") + names +
-         "<g transform=\"translate(0 " + fixed(taken) + ")\">\n" + out + "</g>\n</svg>\n";
+    draw_curve(*canvas, t.time, signals[i].values, across, up, shift,
+               kColours[i % std::size(kColours)]);
+  return canvas->finish();
+}
+
+}  // namespace
+
+std::string plot_svg(const Trajectory& t, const std::vector<Signal>& signals,
+                     const std::string& title) {
+  return draw(t, signals, title, io::svg_canvas);
+}
+
+std::string plot_png(const Trajectory& t, const std::vector<Signal>& signals,
+                     const std::string& title) {
+  return draw(t, signals, title, io::png_canvas);
 }
 
 }  // namespace orthant
