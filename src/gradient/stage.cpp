@@ -230,6 +230,8 @@ void Stage::find_displacement() {
 }
 
 void Stage::find_ties(double tolerance) {
+  feature_margin_ = context_.record_->selection_margin;
+  ties_ = feature_margin_ <= tolerance ? 1 : 0;
   const ConstraintScheme scheme = context_.settings->constraints;
   if (scheme != ConstraintScheme::Single && scheme != ConstraintScheme::Relcp) return;
   for (std::size_t r = 0, c = 0; r <= context_.trials.size(); ++r) {

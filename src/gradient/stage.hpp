@@ -49,7 +49,8 @@ class Stage {
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
   const CanonicalProblem& problem() const { return assembly_.problem; }
   const std::vector<ContactBlock>& blocks() const { return assembly_.blocks; }
-  /// Contacts that hold and whose deepest point might as well be another, and how near it is.
+  /// Where another choice of rows is as good: contacts that hold and whose deepest point might as
+  /// well be another, overlaps that just pass the tolerance; and how near the nearest is.
   Index ties() const { return ties_; }
   double feature_margin() const { return feature_margin_; }
   /// Why the derivative is not exact; empty where it is.

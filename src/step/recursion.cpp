@@ -48,11 +48,14 @@ void measure_trial(StepRun& run) {
 /// Keeps in work.after what is too deep, named by its round.
 void select_overlaps(StepRun& run, int round) {
   const double tolerance = run.settings.overlap_tolerance;
+  double margin = 1;
   std::erase_if(run.work.after.contacts, [&](const Contact& c) {
     const double size = std::min(shape_size(run.model, run.parameters, c.shape_a),
                                  shape_size(run.model, run.parameters, c.shape_b));
+    margin = std::min(margin, std::abs(c.gap / (tolerance * size) + 1));
     return c.gap >= -tolerance * size;
   });
+  if (run.record != nullptr) run.record->solves.back().selection_margin = margin;
   for (Contact& c : run.work.after.contacts)
     c.key.feature = (c.key.feature & kOrdinalMask) | static_cast<std::uint32_t>(round)
                                                          << kRoundShift;

@@ -287,6 +287,32 @@ TEST(RecursionGradient, FlushRodsAreCertifiedAsABorder) {
   }
 }
 
+// Where an overlap at a trial just reaches the tolerance, the row it adds is a matter of rounding.
+TEST(RecursionGradient, OverlapsAtTheToleranceAreCertifiedAsABorder) {
+  const Model model = two_ellipsoids();
+  const Parameters parameters = model.default_parameters();
+  StepSettings settings = relcp(0.1);
+  State before = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  StepRecord record;
+  const auto recursed_step = [&](State& x) {
+    warm = {};
+    return step(model, parameters, settings, {}, x, warm, work, &record).recursions > 0;
+  };
+  for (State x = before; !recursed_step(x); before = x) ASSERT_LT(x.t, 40);
+  // Half the smaller width is 1.
+  const double overlap = -record.solves.back().contacts.contacts.back().gap;
+  for (const double factor : {1 - 1e-10, 1 + 1e-10, 0.5, 2.0}) {
+    settings.overlap_tolerance = factor * overlap;
+    State x = before;
+    EXPECT_EQ(recursed_step(x), factor < 1);
+    const StepGradient gradient(model, parameters, settings, record);
+    EXPECT_EQ(gradient.certificate().floating > 0, std::abs(factor - 1) < 1e-3) << factor;
+    EXPECT_LE(gradient.certificate().margin, std::abs(1 / factor - 1) + 1e-9) << factor;
+  }
+}
+
 // Slender rods with kicks that meet across the sides of a periodic box.
 TEST(RecursionGradient, SlenderDragKicksAndPeriodicImages) {
   for (const bool planar : {true, false}) {

@@ -72,8 +72,8 @@ struct StepCertificate {
   bool converged = false;       ///< the step met its tolerance
   bool exact = true;            ///< false: something was held fixed, see `reason`
   std::string reason;           ///< first reason not to be exact, empty otherwise
-  /// Rows on a border, and deepest points of a pair (Single, Relcp) that might as well be others:
-  /// only one-sided derivatives exist.
+  /// Rows on a border, deepest points of a pair (Single, Relcp) that might as well be others,
+  /// overlaps at the tolerance that adds a row (Relcp): only one-sided derivatives exist.
   Index floating = 0;
   double margin = 1;  ///< smallest distance to a border, relative
   double reciprocal_condition = 1;

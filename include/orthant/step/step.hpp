@@ -82,6 +82,9 @@ struct SolveRecord {
   /// Step: dynamic bodies that moved with v⁺; the others flew, second order. Empty: all of them.
   std::vector<unsigned char> touched = {};
   double deepest = 0;  ///< Projection: overlap undone in this round at most [m]
+  /// Relcp: how near an overlap at q ⊞ h v, v the solution, is to the tolerance, relative to it: on
+  /// the other side a row more or less is found. At most 1.
+  double selection_margin = 1;
 };
 
 /// A step as an ordered list of solves; one reverse walk serves events, ReLCP, projection, Newton.
