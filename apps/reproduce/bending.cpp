@@ -159,7 +159,8 @@ Bent run_hard(const Cells& cells, double friction, double h, const Options& opti
   return drive.run([] {}, read, options, "hard, " + cells.name());
 }
 
-/// A spring of `stiffness` [N/m] a surface node that is inside a cylinder.
+/// A spring of `stiffness` [N/m] a surface node that is inside a cylinder. Nodes only: the cylinder
+/// can slip between two rows of them.
 /// `bears`: the mean force of the hard run.
 Bent run_penalty(double stiffness, double h, double bears, const Options& options) {
   Drive drive(kPublished, 0, false, h);
