@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/collision/collision.hpp"
+
 namespace orthant {
 namespace {
 
@@ -98,8 +100,8 @@ double free_rate(const Side (&sides)[2], const Vec3& n, const VecX& v, const Vec
   return rate;
 }
 
-double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, const VecX& v_free,
-               const ContactRowSettings& settings, ContactBlock& block) {
+double bias_of(const Contact& contact, double gap, const Side (&sides)[2], const VecX& v,
+               const VecX& v_free, const ContactRowSettings& settings, ContactBlock& block) {
   NormalBiasT<double> data;
   data.h = settings.h;
   data.beta = settings.beta;
@@ -115,7 +117,16 @@ double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, co
     data.bounces = approaches && closes;
   }
   block.bounces = data.bounces;
-  return normal_bias(contact.gap, data);
+  return normal_bias(gap, data);
+}
+
+/// The gap, or zero where settings.touching says so.
+double gap_of(const Model& model, const Parameters& parameters, const Contact& contact,
+              double touching, bool compliant) {
+  if (!(contact.gap > 0) || touching == 0 || compliant) return contact.gap;
+  const double size = std::min(shape_size(model, parameters, contact.shape_a),
+                               shape_size(model, parameters, contact.shape_b));
+  return contact.gap <= touching * size ? 0 : contact.gap;
 }
 
 /// Normal, m directions in blocks of at most four, sliding speed: laws and rows of the pyramid.
@@ -179,7 +190,9 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
     block.lever_a = point - centre_of(body_a, q);
     block.lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, block.lever_a, 1}, {body_b, block.lever_b, -1}};
-    const double b_n = bias_of(contact, sides, v, v_free, settings, block);
+    const double gap =
+        gap_of(model, parameters, contact, settings.touching, block.material.compliance > 0);
+    const double b_n = bias_of(contact, gap, sides, v, v_free, settings, block);
 
     if (settings.friction == FrictionModel::Pyramid && block.material.friction > 0) {
       append_pyramid(sides, planar, settings.pyramid_directions, v, b_n, block, problem, b);

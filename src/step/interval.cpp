@@ -13,6 +13,10 @@
 namespace orthant::internal {
 namespace {
 
+/// Gaps that count as none, in tolerances of the projection: what one step leaves over is within
+/// one, and adds up over a few steps and over the contacts of a body.
+constexpr double kTouching = 10;
+
 /// Where each body may go within dt: with its velocity now and with that after all applied forces.
 void find_motion(StepRun& run, double dt) {
   const Model& model = run.model;
@@ -39,13 +43,15 @@ void find_motion(StepRun& run, double dt) {
 }
 
 ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution) {
+  const bool projected = run.settings.stabilisation == Stabilisation::Projection;
   return {
       .h = dt,
       .friction = run.settings.friction,
       .pyramid_directions = run.settings.pyramid_directions,
       .beta = run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0,
       .restitution = restitution && run.model.law() == LawOfMotion::Inertial,
-      .restitution_threshold = restitution_threshold(run)};
+      .restitution_threshold = restitution_threshold(run),
+      .touching = projected ? kTouching * run.settings.projection_tolerance : 0};
 }
 
 /// Bodies that joints hold move with v⁺ like those that touch.

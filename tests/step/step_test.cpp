@@ -149,6 +149,16 @@ TEST(Step, SlowImpactsDoNotBounce) {
   EXPECT_NEAR(w.x.v[2], 0, 1e-10);
 }
 
+TEST(Step, AGapOfAFewProjectionTolerancesIsNone) {
+  // Ten times 1e-9 of the radius of 0.1: 5e-10 m are noise, 5e-9 m are a gap that closes.
+  World noise(one_ball(5e-10)), gap(one_ball(5e-9)), unprojected(one_ball(5e-10));
+  unprojected.settings.stabilisation = Stabilisation::None;
+  for (World* w : {&noise, &gap, &unprojected}) (void)w->step();
+  EXPECT_NEAR(noise.x.v[2], 0, 1e-14);
+  EXPECT_NEAR(gap.x.v[2], -5e-7, 1e-14);
+  EXPECT_NEAR(unprojected.x.v[2], -5e-8, 1e-14);
+}
+
 TEST(Step, MaxEventsIsReported) {
   // Two walls closer than a ball's flight: more impacts in a step than allowed.
   ModelBuilder builder;

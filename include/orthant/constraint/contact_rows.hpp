@@ -27,6 +27,9 @@ struct ContactRowSettings {
   double beta = 0;                   ///< share of an overlap removed in a step
   bool restitution = true;           ///< bounce where a gap closes within the step
   double restitution_threshold = 0;  ///< slowest approach that bounces [m/s]
+  /// Gaps up to this share of the smaller shape count as none [-]: where positions are projected to
+  /// a tolerance, what is left of them is noise, and in a pile the forces would depend on it.
+  double touching = 0;
 };
 
 /// Where a contact went: its first block and row, and the frame its rows are written in.
