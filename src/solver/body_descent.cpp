@@ -231,11 +231,7 @@ MethodResult Run::run() {
     }
     if (after > kQuick * before) sweep(w_.x, w_.v, kSweeps);
   }
-  result_.outcome = result_.residual <= limits_.tolerance   ? Outcome::Converged
-                    : limits_.exhausted(result_.work)       ? Outcome::WorkLimit
-                    : result_.iterations >= max_iterations_ ? Outcome::IterationLimit
-                    : std::isfinite(result_.residual)       ? Outcome::Stalled
-                                                            : Outcome::NotFinite;
+  result_.outcome = outcome_of(result_, limits_, max_iterations_);
   return result_;
 }
 

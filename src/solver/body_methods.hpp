@@ -3,6 +3,8 @@
 // Same contract as solver/method.hpp; solve() builds the space at most once an island.
 #pragma once
 
+#include <cmath>
+
 #include "orthant/solver/gauss_seidel.hpp"
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/polish.hpp"
@@ -10,6 +12,16 @@
 #include "solver/body_space.hpp"
 
 namespace orthant::internal {
+
+/// How a run that stopped here ended.
+inline Outcome outcome_of(const MethodResult& result, const MethodLimits& limits,
+                          int max_iterations) {
+  return result.residual <= limits.tolerance   ? Outcome::Converged
+         : limits.exhausted(result.work)       ? Outcome::WorkLimit
+         : result.iterations >= max_iterations ? Outcome::IterationLimit
+         : std::isfinite(result.residual)      ? Outcome::Stalled
+                                               : Outcome::NotFinite;
+}
 
 struct BodySweepWorkspace {
   VecX x, v;
@@ -51,6 +63,21 @@ struct BodyDescentWorkspace {
 MethodResult descend_bodies(const CanonicalProblem& p, const ProblemScale& scale,
                             const BodyDescentSettings& settings, const MethodLimits& limits,
                             BodySpace& bodies, BodyDescentWorkspace& work, Solution& x);
+
+struct BodyProximalSettings {
+  int max_iterations = 60;    ///< Newton steps (factorisations)
+  double sigma = 100;         ///< first proximal step; the diagonal of W is one
+  double start_below = 1e-3;  ///< residual of a start that is too far off: return at once
+};
+struct BodyProximalWorkspace {
+  VecX x, v, y, r, next, start, trial, dv, dx, zero;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+/// Proximal steps with the velocities as unknowns: for piles at rest, or nearly. No compliance.
+MethodResult proximal_bodies(const CanonicalProblem& p, const ProblemScale& scale,
+                             const BodyProximalSettings& settings, const MethodLimits& limits,
+                             BodySpace& bodies, BodyProximalWorkspace& work, Solution& x);
 
 /// Proximal nonsmooth Newton.
 MethodResult newton_bodies(const CanonicalProblem& p, const ProblemScale& scale,

@@ -35,6 +35,7 @@ class BodySpace {
   Index rows() const { return static_cast<Index>(row_scale_.size()); }
   Index velocities() const { return static_cast<Index>(body_scale_.size()); }
   const std::vector<ScaledBlock>& blocks() const { return blocks_; }
+  bool compliant() const { return compliant_; }  ///< F is not zero
   /// Multiply-adds of one product with J and Jᵀ.
   double product_work() const { return 2.0 * static_cast<double>(J_.size()); }
   double sweep_work() const { return product_work() + 40.0 * static_cast<double>(blocks_.size()); }

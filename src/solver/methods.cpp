@@ -117,6 +117,27 @@ MethodResult joined(const MethodResult& first, const MethodResult& second) {
   return both;
 }
 
+/// What a method may spend after another one that has spent `work`.
+MethodLimits less(MethodLimits limits, double work) {
+  if (limits.work_limit > 0) limits.work_limit = std::max(limits.work_limit - work, 1.0);
+  return limits;
+}
+
+/// Piles: proximal steps where the sweeps have come near, else sweeps and Newton steps in turn.
+MethodResult newton_on_pile(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
+                            const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
+  MethodResult near;
+  if (effort == Effort::Quick && !work.bodies.compliant()) {
+    near = internal::proximal_bodies(p, scale, {}, limits, work.bodies, work.body_proximal, x);
+    if (near.outcome == Outcome::Converged || near.outcome == Outcome::WorkLimit) return near;
+  }
+  internal::BodyDescentSettings descent;
+  // The way is long and turns on little things: from a place far away it is another one.
+  if (effort == Effort::Second) descent.first_sweeps = 1000;
+  return joined(near, internal::descend_bodies(p, scale, descent, less(limits, near.work),
+                                               work.bodies, work.body_descent, x));
+}
+
 MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
   NonsmoothNewtonSettings settings = newton_settings(effort);
@@ -124,17 +145,15 @@ MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale
     return internal::newton_bodies(p, scale, settings, limits, work.bodies, work.nonsmooth_newton,
                                    x);
   }
-  internal::BodyDescentSettings descent;
-  // The way is long and turns on little things: from a place far away it is another one.
-  if (effort == Effort::Second) descent.first_sweeps = 1000;
-  const MethodResult first =
-      internal::descend_bodies(p, scale, descent, limits, work.bodies, work.body_descent, x);
+  const MethodResult first = newton_on_pile(p, scale, effort, limits, work, x);
   const bool near = first.residual <= kNear;
-  if (first.outcome == Outcome::Converged || (effort == Effort::Quick && !near)) return first;
+  if (first.outcome == Outcome::Converged || first.outcome == Outcome::WorkLimit ||
+      (effort == Effort::Quick && !near))
+    return first;
   // What is left is a contact that hardly slides and has to turn: forces drift far at a tiny |R|.
   if (near) settings.alpha_start = kDriftProximal;
-  return joined(first, internal::newton_bodies(p, scale, settings, limits, work.bodies,
-                                               work.nonsmooth_newton, x));
+  return joined(first, internal::newton_bodies(p, scale, settings, less(limits, first.work),
+                                               work.bodies, work.nonsmooth_newton, x));
 }
 
 MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,

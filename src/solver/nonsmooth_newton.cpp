@@ -300,11 +300,7 @@ MethodResult Run::run() {
     move_to(w_.back);
     proximal(restart.rho);
   }
-  result_.outcome = result_.residual <= limits_.tolerance   ? Outcome::Converged
-                    : limits_.exhausted(result_.work)       ? Outcome::WorkLimit
-                    : result_.iterations >= max_iterations_ ? Outcome::IterationLimit
-                    : std::isfinite(result_.residual)       ? Outcome::Stalled
-                                                            : Outcome::NotFinite;
+  result_.outcome = internal::outcome_of(result_, limits_, max_iterations_);
   return result_;
 }
 

@@ -75,6 +75,8 @@ namespace {
 
 constexpr double kWarmEnough = 0.1;  // residual of a start whose sets may be those of the answer
 constexpr Index kSmallIsland = 100;  // blocks up to which finding that out costs nothing
+constexpr Index kLargePile = 500;    // blocks beyond which a chain without end takes minutes
+constexpr double kPileWork = 6e5;    // multiply-adds a block that it may spend then
 constexpr double kFinished = 1e-14;  // residual below which an answer is as good as rounding allows
 
 /// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
@@ -393,6 +395,12 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
   run.by_body = internal::BodySpace::fits(run.p);
   ProblemTraits traits = traits_of(run.p);
   traits.by_body = run.by_body;
+  // What a pile costs grows with its size, not with how badly it resists; more is there for asking.
+  if (wanted == Method::Automatic && work_limit == 0 && run.by_body && traits.frictional &&
+      traits.blocks > kLargePile) {
+    work_limit = kPileWork * static_cast<double>(traits.blocks);
+    run.limits.work_limit = work_limit;
+  }
   if (wanted == Method::Automatic && run.warm) {
     run.residual = judge_island(run);
     if (run.residual <= run.limits.tolerance) {

@@ -48,6 +48,7 @@ struct SolveWorkspace::Impl {
   internal::BodySweepWorkspace body_sweeps;
   internal::BodyPolishWorkspace body_polish;
   internal::BodyDescentWorkspace body_descent;
+  internal::BodyProximalWorkspace body_proximal;
 
   // The families.
   BilateralWorkspace bilateral;

@@ -36,6 +36,33 @@ TEST(Pile, FromTheAnswerOfALighterPileConverges) {
   EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
 }
 
+TEST(Pile, FromTheAnswerOfAPileAHairLighterNeedsNoInteriorPoint) {
+  for (const double mu : {0.3, 0.5, 0.8}) {
+    SCOPED_TRACE(mu);
+    const CanonicalProblem p = testing::sphere_packing(80, mu, true);
+    CanonicalProblem lighter = p;
+    lighter.k *= 0.9999;
+    SolveWorkspace work;
+    Solution x = zero_solution(p);
+    ASSERT_EQ(solve(lighter, {.tolerance = 1e-10}, work, x).outcome, Outcome::Converged);
+    EXPECT_GT(judge(p, x).value, 1e-6);
+    const SolveReport report = solve(p, {.tolerance = 1e-10}, work, x);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+    for (const Attempt& attempt : report.attempts)
+      EXPECT_NE(attempt.method, Method::InteriorPoint) << "after " << report.iterations;
+  }
+}
+
+TEST(Pile, ALargeOneEndsWhenItsWorkIsUsedUp) {
+  // Too little for any answer: the best one comes back, with the name of what ended it.
+  const CanonicalProblem p = testing::sphere_packing(100, 0.5, true);
+  Solution x;
+  const SolveReport report = solve(p, {.tolerance = 1e-10, .work_limit = 1e6}, x);
+  EXPECT_EQ(report.outcome, Outcome::WorkLimit);
+  EXPECT_LT(report.residual.value, 0.1);
+  EXPECT_EQ(report.residual.value, judge(p, x).value);
+}
+
 TEST(Pile, DoesNotAllocateOnceWarm) {
   const CanonicalProblem p = testing::sphere_packing(60, 0.5, true);
   SolveWorkspace work;
