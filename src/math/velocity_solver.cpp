@@ -17,6 +17,46 @@ using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen:
                                   kMaxVelocityBlock, kMaxVelocityBlock>;
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, kMaxVelocityBlock, 1>;
 
+constexpr double kSafePivot = 1e-6;  // of a unit diagonal: below, the pivoting LU decides
+
+/// LDLᵀ of a symmetric block scaled to unit diagonal, then its inverse column by column. False
+/// where the block is not symmetric or not clearly positive: nothing has been written then.
+bool invert_positive(const double* a, Index n, double* inverse) {
+  double scale[kMaxVelocityBlock], L[kMaxVelocityBlock][kMaxVelocityBlock], D[kMaxVelocityBlock];
+  for (Index r = 0; r < n; ++r) {
+    if (!(a[r * n + r] > 0)) return false;
+    scale[r] = 1 / std::sqrt(a[r * n + r]);
+    for (Index c = 0; c < r; ++c)
+      if (a[r * n + c] != a[c * n + r]) return false;
+  }
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j) {
+      double s = i == j ? 1.0 : scale[i] * a[i * n + j] * scale[j];
+      for (Index k = 0; k < j; ++k) s -= L[i][k] * L[j][k] * D[k];
+      if (i != j) {
+        L[i][j] = s / D[j];
+      } else {
+        if (!(s > kSafePivot) || !std::isfinite(s)) return false;
+        D[i] = s;
+      }
+    }
+  }
+  for (Index c = 0; c < n; ++c) {
+    double x[kMaxVelocityBlock];
+    for (Index i = 0; i < n; ++i) {
+      x[i] = i == c ? 1.0 : 0.0;
+      for (Index k = c; k < i; ++k) x[i] -= L[i][k] * x[k];
+    }
+    for (Index i = n - 1; i >= 0; --i) {
+      x[i] /= D[i];
+      for (Index k = i + 1; k < n; ++k) x[i] -= L[k][i] * x[k];
+    }
+    for (Index i = 0; i <= c; ++i)  // symmetric to the last bit
+      inverse[i * n + c] = inverse[c * n + i] = scale[i] * x[i] * scale[c];
+  }
+  return true;
+}
+
 bool invert_block(const double* a, Index n, double* inverse) {
   bool diagonal = true;
   for (Index r = 0; r < n; ++r) {
@@ -32,6 +72,7 @@ bool invert_block(const double* a, Index n, double* inverse) {
   }
   // Linear and angular entries differ in units and size; unit diagonal makes the pivots comparable.
   ORTHANT_ASSERT(n <= kMaxVelocityBlock);
+  if (invert_positive(a, n, inverse)) return true;
   SmallVector scale(n);
   for (Index r = 0; r < n; ++r) {
     const double d = std::abs(a[r * n + r]);
