@@ -135,14 +135,15 @@ void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
                              std::vector<IndexPair>& found) const {
   const Bounds& box = boxes[i];
   const auto test = [&](Index j, bool same_level) {
-    // Within a level both boxes look for each other: one of them reports.
-    if (same_level ? j <= i : j == i) return;
-    if (!moves[i] && !moves[j]) return;
+    // Within a level boxes that move look for each other: one of them reports. The others do not
+    // look there.
+    if (same_level ? (moves[j] ? j <= i : false) : !moves[i] && !moves[j]) return;
     if (overlap(box, boxes[j])) found.push_back({std::min(i, j), std::max(i, j)});
   };
   for (std::int32_t l = level_of_[i]; l < static_cast<std::int32_t>(levels_.size()); ++l) {
     const Level& level = levels_[l];
     const bool same = l == level_of_[i];
+    if (!moves[i] && (same || begin_of_[l] == 0)) continue;
     if (level.count <= kFewBoxes) {
       for (Index k = 0; k < level.count; ++k) test(by_level_[level.begin + k], same);
       continue;
@@ -189,6 +190,9 @@ void BroadPhase::find_pairs(std::span<const Bounds> boxes, std::span<const unsig
   ORTHANT_ASSERT(boxes.size() == moves.size());
   sort_into_levels(boxes);
   sort_into_cells(boxes);
+  // Until the pairs are merged begin_of_ holds how many boxes of each level move.
+  begin_of_.assign(levels_.size(), 0);
+  for (std::size_t i = 0; i < boxes.size(); ++i) begin_of_[level_of_[i]] += moves[i] != 0;
   const std::size_t chunks = chunk_count(boxes.size(), kGrain);
   if (found_.size() < chunks) found_.resize(chunks);
   for (auto& chunk : found_) chunk.clear();

@@ -15,6 +15,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
+#include "orthant/collision/changed_contacts.hpp"
 #include "orthant/shape/contacts.hpp"
 
 namespace orthant {
@@ -53,8 +54,8 @@ void order_shapes(const Model& model, CollisionWorkspace& work) {
 }
 
 void place_shapes(const Model& model, const Parameters& parameters, const VecX& q,
-                  std::span<const BodyMotion> motion, const CollisionSettings& settings,
-                  CollisionWorkspace& work) {
+                  std::span<const BodyMotion> motion, std::span<const unsigned char> changed,
+                  const CollisionSettings& settings, CollisionWorkspace& work) {
   work.placed.resize(work.order.size());
   work.boxes.resize(work.bounded);
   work.moves.resize(work.bounded);
@@ -77,7 +78,7 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
       box.hi += zero.cwiseMax(placed.motion.shift[0]).cwiseMax(placed.motion.shift[1]);
       box.lo.array() -= grow;
       box.hi.array() += grow;
-      work.moves[i] = body.is_dynamic();
+      work.moves[i] = body.is_dynamic() && (changed.empty() || changed[index_of(shape.body)] != 0);
     }
   });
 }
@@ -157,8 +158,8 @@ void resolve_images(CollisionWorkspace& work) {
 }
 
 /// Half-spaces touch everything on their side: one comparison with each box.
-void add_half_space_pairs(const Model& model, const CollisionSettings& settings,
-                          CollisionWorkspace& work) {
+void add_half_space_pairs(const Model& model, std::span<const unsigned char> changed,
+                          const CollisionSettings& settings, CollisionWorkspace& work) {
   work.half_space_pairs.clear();
   const Index count = static_cast<Index>(work.order.size());
   for (Index i = 0; i < work.bounded; ++i) {
@@ -167,7 +168,9 @@ void add_half_space_pairs(const Model& model, const CollisionSettings& settings,
     for (Index p = work.bounded; p < count; ++p) {
       const ShapeInstance& shape = model.shapes()[work.order[p]];
       const Placed& plane = work.placed[p];
-      if (!work.moves[i] && !model.body(shape.body).is_dynamic()) continue;
+      const bool plane_moves = model.body(shape.body).is_dynamic() &&
+                               (changed.empty() || changed[index_of(shape.body)] != 0);
+      if (!work.moves[i] && !plane_moves) continue;
       const Vec3 n = plane_normal(shape, plane.X_WS);
       // The box was grown by half its share of the margin; the plane has no width to add the rest.
       double rest = 0.5 * settings.margin * work.placed[i].width + plane.motion.turn;
@@ -332,21 +335,20 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
             [](const Contact& x, const Contact& y) { return x.key < y.key; });
 }
 
-}  // namespace
-
-void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
-                   std::span<const BodyMotion> motion, const CollisionSettings& settings,
-                   CollisionWorkspace& work, ContactSet& contacts) {
+/// All contacts; `changed` by body, or empty: all of them.
+void find(const Model& model, const Parameters& parameters, const VecX& q,
+          std::span<const BodyMotion> motion, std::span<const unsigned char> changed,
+          const CollisionSettings& settings, CollisionWorkspace& work, ContactSet& contacts) {
   if (settings.sub_spheres < 1 || settings.sub_spheres > kMaxSubSpheres)
     throw Error("collision settings.sub_spheres", "must be in [1, " +
                                                       std::to_string(kMaxSubSpheres) + "], got " +
                                                       std::to_string(settings.sub_spheres));
   order_shapes(model, work);
-  place_shapes(model, parameters, q, motion, settings, work);
+  place_shapes(model, parameters, q, motion, changed, settings, work);
   wrap_boxes(model, settings.periodic, work);
   work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);
   resolve_images(work);
-  add_half_space_pairs(model, settings, work);
+  add_half_space_pairs(model, changed, settings, work);
 
   const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);
   if (work.found.size() < chunks) work.found.resize(chunks);
@@ -363,6 +365,21 @@ void find_contacts(const Model& model, const Parameters& parameters, const VecX&
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };
   if (!std::is_sorted(contacts.contacts.begin(), contacts.contacts.end(), before))
     std::sort(contacts.contacts.begin(), contacts.contacts.end(), before);
+}
+
+}  // namespace
+
+void find_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                   std::span<const BodyMotion> motion, const CollisionSettings& settings,
+                   CollisionWorkspace& work, ContactSet& contacts) {
+  find(model, parameters, q, motion, {}, settings, work, contacts);
+}
+
+void find_changed_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                           std::span<const unsigned char> changed,
+                           const CollisionSettings& settings, CollisionWorkspace& work,
+                           ContactSet& contacts) {
+  find(model, parameters, q, {}, changed, settings, work, contacts);
 }
 
 ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,

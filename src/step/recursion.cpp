@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "orthant/base/timer.hpp"
+#include "orthant/collision/changed_contacts.hpp"
 #include "orthant/constraint/joint_rows.hpp"
 #include "step/run.hpp"
 
@@ -35,12 +36,43 @@ void find_trial(StepRun& run, double dt) {
   boxplus(run.model, run.x.q, work.delta, work.q);
 }
 
-/// True overlaps at the trial => work.after, report.deepest.
-void measure_trial(StepRun& run) {
+/// Marks the bodies that the last round has moved; returns how many.
+std::size_t mark_changed(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const auto bodies = run.model.bodies();
+  work.changed.resize(bodies.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const Body& body = bodies[i];
+    const double *now = work.q.data() + body.q_begin, *then = work.last_q.data() + body.q_begin;
+    work.changed[i] = !std::equal(now, now + (body.planar ? 3 : 7), then);
+    count += work.changed[i];
+  }
+  return count;
+}
+
+/// True overlaps at the trial => work.after, report.deepest. A round moves the bodies of islands
+/// that got new rows and, to the bit, no others: only their pairs are measured again.
+void measure_trial(StepRun& run, int round) {
   Timer timer;
-  find_contacts(run.model, run.parameters, run.work.q, {},
-                {.margin = 0, .points = ContactPoints::Deepest, .periodic = run.settings.periodic},
-                run.work.collision, run.work.after);
+  StepWorkspace::Impl& work = run.work;
+  const CollisionSettings settings{
+      .margin = 0, .points = ContactPoints::Deepest, .periodic = run.settings.periodic};
+  if (round == 0 || 2 * mark_changed(run) > run.model.bodies().size()) {
+    find_contacts(run.model, run.parameters, work.q, {}, settings, work.collision, work.after);
+  } else {
+    find_changed_contacts(run.model, run.parameters, work.q, work.changed, settings, work.collision,
+                          work.after);
+    const auto found = static_cast<std::ptrdiff_t>(work.after.contacts.size());
+    for (const Contact& c : work.touching)
+      if (!work.changed[index_of(c.body_a)] && !work.changed[index_of(c.body_b)])
+        work.after.contacts.push_back(c);
+    std::inplace_merge(work.after.contacts.begin(), work.after.contacts.begin() + found,
+                       work.after.contacts.end(),
+                       [](const Contact& a, const Contact& b) { return a.key < b.key; });
+  }
+  work.touching = work.after.contacts;
+  work.last_q = work.q;
   run.report.deepest = deepest_penetration(run.work.after);
   run.report.seconds_collision += timer.seconds();
 }
@@ -159,7 +191,7 @@ bool step_recursive(StepRun& run) {
   if (!solve_rows(run, SolveKind::Step, dt)) return false;
   refuse_absurd_motion(run, dt);
   find_trial(run, dt);
-  measure_trial(run);
+  measure_trial(run, 0);
   for (int round = 1; run.settings.constraints == ConstraintScheme::Relcp; ++round) {
     select_overlaps(run, round);
     if (work.after.contacts.empty()) break;
@@ -173,7 +205,7 @@ bool step_recursive(StepRun& run) {
     refuse_absurd_motion(run, dt);
     ++run.report.recursions;
     find_trial(run, dt);
-    measure_trial(run);
+    measure_trial(run, round);
   }
   keep_pair_impulses(run);
   run.x.q = work.q;

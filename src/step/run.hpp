@@ -13,12 +13,15 @@ namespace orthant {
 
 struct StepWorkspace::Impl {
   CollisionWorkspace collision;
-  ContactSet contacts;             // near or closing within the interval
-  ContactSet rows;                 // those of them that have rows in the problem
-  ContactSet after;                // at the configuration that is being projected
-  std::vector<BodyMotion> motion;  // by body
-  Assembly assembly;               // of the velocities
-  Assembly correction;             // of the positions, and of impacts
+  ContactSet contacts;                 // near or closing within the interval
+  ContactSet rows;                     // those of them that have rows in the problem
+  ContactSet after;                    // at the configuration that is being projected or tried
+  std::vector<Contact> touching;       // all overlaps of the last trial
+  std::vector<unsigned char> changed;  // by body: its trial is not that of the last round
+  VecX last_q;                         // the last trial
+  std::vector<BodyMotion> motion;      // by body
+  Assembly assembly;                   // of the velocities
+  Assembly correction;                 // of the positions, and of impacts
   SolveWorkspace solver;
   Solution solution;  // of `assembly`
   Solution correction_solution;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "orthant/base/parallel.hpp"
+#include "orthant/collision/changed_contacts.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "support/no_alloc.hpp"
 #include "support/splitmix.hpp"
@@ -49,6 +50,31 @@ Model heap(std::uint64_t seed, int count) {
     if (i == count / 2) builder.add_body(floor_body());  // half-spaces are last in no list
   }
   return builder.build();
+}
+
+TEST(Collision, PairsOfChangedBodiesAreThoseOfAllPairs) {
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    const Model model = heap(seed, 60);
+    SplitMix random(seed + 100);
+    std::vector<unsigned char> changed(model.bodies().size());
+    for (unsigned char& c : changed) c = random.uniform() < 0.2;
+    ContactSet expected = contacts_of(model), found;
+    std::erase_if(expected.contacts, [&](const Contact& c) {
+      const auto marked = [&](BodyId id) {
+        return changed[index_of(id)] != 0 && model.body(id).is_dynamic();
+      };
+      return !marked(c.body_a) && !marked(c.body_b);
+    });
+    CollisionWorkspace work;
+    find_changed_contacts(model, model.default_parameters(), model.rest_state().q, changed, {},
+                          work, found);
+    ASSERT_GT(expected.contacts.size(), 5u);
+    ASSERT_EQ(found.contacts.size(), expected.contacts.size());
+    for (std::size_t i = 0; i < found.contacts.size(); ++i) {
+      EXPECT_EQ(found.contacts[i].key, expected.contacts[i].key);
+      EXPECT_EQ(found.contacts[i].gap, expected.contacts[i].gap);
+    }
+  }
 }
 
 TEST(Collision, ListsWhatAllPairsOfShapesGive) {

@@ -95,6 +95,26 @@ TEST(Recursion, NoOverlapBeyondTheTolerance) {
   }
 }
 
+/// Later rounds measure only what has moved: what they report must be what a fresh look sees.
+TEST(Recursion, TheOverlapReportedIsThatOfAllPairs) {
+  const Model model = crowd(Shape::capsule(0.25, 0.75), 64, 1.7, 0, LawOfMotion::Overdamped, 9, 3);
+  State x = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  int rounds = 0;
+  for (int i = 0; i < 12; ++i) {
+    const StepReport report =
+        step(model, model.default_parameters(), relcp(0.05), {}, x, warm, work);
+    rounds += report.recursions;
+    CollisionWorkspace fresh;
+    ContactSet set;
+    find_contacts(model, model.default_parameters(), x.q, {},
+                  {.margin = 0, .points = ContactPoints::Deepest}, fresh, set);
+    EXPECT_EQ(report.deepest, deepest_penetration(set)) << i;
+  }
+  EXPECT_GT(rounds, 12);
+}
+
 TEST(Recursion, SingleConstraintOverlapsWhereTheRecursionDoesNot) {
   const Model model = crowd(Shape::capsule(0.25, 0.75), 8, 2.2, 0, LawOfMotion::Overdamped, 3, 4);
   StepSettings single = relcp(0.05);
