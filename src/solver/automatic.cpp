@@ -106,6 +106,8 @@ constexpr std::array kElastic = {
 
 }  // namespace
 
+bool takes_pair_blocks(const ProblemTraits& traits) { return many_pair_rows(traits); }
+
 std::span<const ChainLink> automatic_chain(const ProblemTraits& traits) {
   if (traits.elastic && !traits.rolling) return kElastic;
   if (traits.separable) return kSeparable;

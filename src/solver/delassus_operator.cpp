@@ -41,6 +41,22 @@ void bilateral_steps(const CanonicalProblem& p, const VelocitySolver& inverse, V
   }
 }
 
+/// sum += a x, the column of one single row; Width 0: as many as `width`.
+template <int Width>
+void add_column(const double* a, Index width, double x, double* sum) {
+  const Index n = Width > 0 ? Width : width;
+  for (Index c = 0; c < n; ++c) sum[c] += a[c] * x;
+}
+
+/// One single row times u.
+template <int Width>
+double row_product(const double* a, Index width, const double* u) {
+  const Index n = Width > 0 ? Width : width;
+  double s = 0;
+  for (Index c = 0; c < n; ++c) s += a[c] * u[c];
+  return s;
+}
+
 }  // namespace
 
 bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scale) {
@@ -178,7 +194,14 @@ void DelassusOperator::gather(const VecX& x) {
                    for (std::int64_t e = body_entry_[b]; e < body_entry_[b + 1]; ++e) {
                      const Side side = body_side_[e];
                      const double* xe = x.data() + side.other;
-                     if (side.size == 3) {
+                     if (side.size == 1) {  // frictionless: the compiler unrolls
+                       if (width == 6)
+                         add_column<6>(a, 6, xe[0], sum);
+                       else if (width == 3)
+                         add_column<3>(a, 3, xe[0], sum);
+                       else
+                         add_column<0>(a, width, xe[0], sum);
+                     } else if (side.size == 3) {
                        for (Index c = 0; c < width; ++c) {
                          sum[c] += a[3 * c] * xe[0] + a[3 * c + 1] * xe[1] + a[3 * c + 2] * xe[2];
                        }
@@ -205,10 +228,13 @@ void DelassusOperator::scatter(const VecX& x, VecX& y) const {
                    for (std::int64_t e = row_entry_[i]; e < row_entry_[i + 1]; ++e) {
                      const Side side = row_side_[e];
                      const double* u = motion_.data() + side.other;
-                     for (Index r = 0; r < dim; ++r) {
-                       double s = 0;
-                       for (Index c = 0; c < side.size; ++c) s += a[r * side.size + c] * u[c];
-                       sum[r] += s;
+                     if (dim == 1) {
+                       sum[0] += side.size == 6   ? row_product<6>(a, 6, u)
+                                 : side.size == 3 ? row_product<3>(a, 3, u)
+                                                  : row_product<0>(a, side.size, u);
+                     } else {
+                       for (Index r = 0; r < dim; ++r)
+                         sum[r] += row_product<0>(a + r * side.size, side.size, u);
                      }
                      a += static_cast<std::ptrdiff_t>(dim) * side.size;
                    }

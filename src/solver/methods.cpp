@@ -185,9 +185,21 @@ const char* unless_pair_rows(const ProblemTraits& traits) {
   return traits.pair_rows ? nullptr : "it needs frictionless contacts of rigid bodies, no joints";
 }
 
+/// Planar packings of this many rows: a factorisation costs no more than some tens of products,
+/// and conjugate gradients would take hundreds to thousands.
+bool factorises_soon(const CanonicalProblem& p) {
+  constexpr Index kManyRows = 400;
+  return p.row_count() >= kManyRows && p.velocity_count() == 3 * p.H.block_count() &&
+         p.H.is_symmetric();
+}
+
 MethodResult run_pair_blocks(const CanonicalProblem& p, const ProblemScale& scale, Effort,
                              const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
-  return solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x);
+  if (!factorises_soon(p)) return solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x);
+  const MethodResult newton =
+      solve_pair_blocks(p, scale, {.form = PairBlocksForm::Newton}, limits, work.pair_blocks, x);
+  if (newton.outcome == Outcome::Converged || newton.outcome == Outcome::WorkLimit) return newton;
+  return joined(newton, solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x));
 }
 
 const char* why_not_lemke(const ProblemTraits& traits) {

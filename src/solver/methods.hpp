@@ -57,5 +57,7 @@ struct ChainLink {
   bool (*when)(const ProblemTraits& traits);
 };
 std::span<const ChainLink> automatic_chain(const ProblemTraits& traits);
+/// True where the chain begins with the rows of a pair as one block.
+bool takes_pair_blocks(const ProblemTraits& traits);
 
 }  // namespace orthant

@@ -14,11 +14,13 @@
 
 #include "orthant/base/parallel.hpp"
 #include "solver/delassus_operator.hpp"
+#include "solver/pair_newton.hpp"
 
 namespace orthant {
 namespace {
 
 constexpr std::size_t kGrain = 2048, kGroupGrain = 512;
+constexpr int kMaxIterations = 20000;
 constexpr int kMaxBlock = 8;           // longer pairs are cut: sub-sphere rows, not recursions
 constexpr double kRegularise = 1e-10;  // of the diagonal
 using Small = std::array<double, kMaxBlock>;
@@ -27,6 +29,10 @@ struct Group {
   Index begin = 0;  // in `order`
   std::int32_t size = 0;
   std::int64_t matrix = 0;  // size x size values
+};
+
+struct Sums {
+  double first = 0, second = 0;
 };
 
 /// A x = b for the leading rows `in` of a symmetric positive matrix; x is zero elsewhere.
@@ -128,8 +134,10 @@ struct PairBlocksWorkspace::Impl {
   std::vector<double> matrices;
   VecX x, g, r, d, Nd, p, z;
   std::vector<double> partial, history;
+  std::vector<Sums> pairs;
   JudgeWorkspace judge;
   Solution candidate;
+  internal::PairNewtonWorkspace newton;
 };
 
 PairBlocksWorkspace::PairBlocksWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -148,7 +156,7 @@ class PairBlocks {
 
   MethodResult run() {
     if (!start()) return result_;
-    if (settings_.conjugate)
+    if (settings_.form == PairBlocksForm::Conjugate)
       active_set_cg();
     else
       barzilai_borwein();
@@ -162,7 +170,8 @@ class PairBlocks {
  private:
   bool start() {
     if (!w_.N.build(p_, scale_)) return false;
-    max_iterations_ = limits_.iterations_or(settings_.max_iterations);
+    max_iterations_ = limits_.iterations_or(settings_.max_iterations > 0 ? settings_.max_iterations
+                                                                         : kMaxIterations);
     find_groups();
     w_.x = best_.lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
     w_.r = w_.N.constant();
@@ -253,6 +262,24 @@ class PairBlocks {
       if (!(G[i * m + i] > 0)) G[i * m + i] = 1;  // a row without mass behind it
       for (int j = 0; j < i; ++j) G[i * m + j] = G[j * m + i] = 0.5 * (G[i * m + j] + G[j * m + i]);
     }
+  }
+
+  /// Two sums in one pass, added in the order of sum().
+  template <class Term>
+  Sums sum_pair(Index n, Term&& term) {
+    const auto count = static_cast<std::size_t>(n);
+    w_.pairs.assign(chunk_count(count, kGrain), Sums{});
+    parallel_for_chunks(count, kGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+      Sums s;
+      for (std::size_t i = begin; i < end; ++i) term(static_cast<Index>(i), s);
+      w_.pairs[chunk] = s;
+    });
+    Sums total;
+    for (const Sums& s : w_.pairs) {
+      total.first += s.first;
+      total.second += s.second;
+    }
+    return total;
   }
 
   template <class Term>
@@ -369,7 +396,7 @@ class PairBlocks {
     w_.d.resize(n);
     for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
     double eigenvalue = 1;
-    for (int k = 0; k < 20; ++k) {
+    for (int k = 0; k < 8; ++k) {
       const double length = std::sqrt(block_norm(w_.d));
       if (!(length > 0)) break;
       w_.d /= length;
@@ -404,11 +431,14 @@ class PairBlocks {
     };
     while (result_.iterations < max_iterations_) {
       ++result_.iterations;
-      const double free2 = sum(n, [&](Index i) { return w_.x[i] > 0 ? w_.g[i] * w_.g[i] : 0.0; });
-      const double chopped2 = sum(n, [&](Index i) {
-        const double e = w_.x[i] > 0 ? 0.0 : std::min(w_.g[i], 0.0);
-        return e * e;
+      const Sums error = sum_pair(n, [&](Index i, Sums& s) {
+        if (w_.x[i] > 0) {
+          s.first += w_.g[i] * w_.g[i];
+        } else if (w_.g[i] < 0) {
+          s.second += w_.g[i] * w_.g[i];
+        }
       });
+      const double free2 = error.first, chopped2 = error.second;
       if (!std::isfinite(free2 + chopped2)) return;
       if (free2 + chopped2 == 0) {
         (void)look();
@@ -426,11 +456,14 @@ class PairBlocks {
         restart = false;
         phi_z = gz;
         multiply(w_.p, w_.Nd);
-        const double pNp = dot(w_.p, w_.Nd);
-        const double cg = pNp > 0 ? dot(w_.g, w_.p) / pNp : HUGE_VAL;
+        const Sums curve = sum_pair(n, [&](Index i, Sums& s) {
+          s.first += w_.p[i] * w_.Nd[i];
+          s.second += w_.g[i] * w_.p[i];
+        });
+        const double cg = curve.first > 0 ? curve.second / curve.first : HUGE_VAL;
         double feasible = HUGE_VAL;
         for (Index i = 0; i < n; ++i)
-          if (w_.p[i] > 0) feasible = std::min(feasible, w_.x[i] / w_.p[i]);
+          if (w_.p[i] > 0 && w_.x[i] < feasible * w_.p[i]) feasible = w_.x[i] / w_.p[i];
         const double t = std::min(cg, feasible);
         if (!std::isfinite(t)) return;
         w_.x -= t * w_.p;
@@ -502,6 +535,11 @@ MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& sc
                                PairBlocksWorkspace& work, Solution& x) {
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
+  if (settings.form == PairBlocksForm::Newton) {
+    internal::PairNewtonSettings newton;
+    if (settings.max_iterations > 0) newton.max_iterations = settings.max_iterations;
+    return internal::solve_pair_newton(p, scale, newton, limits, work.impl().newton, x);
+  }
   return PairBlocks(p, scale, settings, limits, work.impl(), x).run();
 }
 

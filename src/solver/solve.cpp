@@ -77,6 +77,7 @@ constexpr double kWarmEnough = 0.1;  // residual of a start whose sets may be th
 constexpr Index kSmallIsland = 100;  // blocks up to which finding that out costs nothing
 constexpr Index kLargePile = 500;    // blocks beyond which a chain without end takes minutes
 constexpr double kPileWork = 6e5;    // multiply-adds a block that it may spend then
+constexpr double kLoose = 1e-9;  // tolerance from which on nobody asks for an answer to rounding
 constexpr double kFinished = 1e-14;  // residual below which an answer is as good as rounding allows
 
 /// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
@@ -162,6 +163,7 @@ struct IslandRun {
   bool warm = false;     // x is an answer of a problem like this one
   bool given = false;    // the same, or at least its velocities
   bool by_body = false;  // few bodies for its rows: the work is done in velocities
+  bool rough = false;    // many frictionless rows, loose tolerance: no factorisation is worth it
   double residual = std::numeric_limits<double>::infinity();  // of x
   Method method = Method::Automatic;
   Outcome outcome = Outcome::NotFinite;
@@ -352,7 +354,8 @@ void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
 /// One or two steps more, to rounding: what is left over moves the bodies, and so disturbs the next
 /// problem, whose start is this answer. Costs a factorisation in body space and saves many.
 void finish(IslandRun& run) {
-  if (!run.by_body || run.outcome != Outcome::Converged || run.residual <= kFinished) return;
+  if (!run.by_body || run.rough || run.outcome != Outcome::Converged || run.residual <= kFinished)
+    return;
   keep(run.x, run.work.best);
   MethodLimits limits = run.limits;
   limits.tolerance = std::min(kFinished, limits.tolerance);
@@ -401,6 +404,7 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     work_limit = kPileWork * static_cast<double>(traits.blocks);
     run.limits.work_limit = work_limit;
   }
+  run.rough = takes_pair_blocks(traits) && run.limits.tolerance >= kLoose;
   if (wanted == Method::Automatic && run.warm) {
     run.residual = judge_island(run);
     if (run.residual <= run.limits.tolerance) {
@@ -409,7 +413,8 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     }
     // In a pile that falls together most sets change: a factorisation would be wasted on them.
     const bool close = run.residual < kWarmEnough || run.p.block_count() <= kSmallIsland;
-    if (run.by_body && close) attempt(*find_method(Method::Polish), Effort::Quick, run);
+    if (run.by_body && close && !run.rough)
+      attempt(*find_method(Method::Polish), Effort::Quick, run);
     if (run.outcome == Outcome::Converged) return finish(run);
   }
   if (wanted != Method::Automatic) {

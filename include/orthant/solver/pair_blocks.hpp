@@ -14,12 +14,18 @@
 
 namespace orthant {
 
+enum class PairBlocksForm : std::uint8_t {
+  Conjugate,        ///< conjugate gradients on the rows that push, block gradient steps between
+  BarzilaiBorwein,  ///< gradient steps in the block metric
+  /// Newton steps in velocities on proximal rounds: a factorisation each, in the graph of the
+  /// bodies. For the plane, where that is cheap and conjugate gradients take thousands of steps.
+  Newton,
+};
+
 struct PairBlocksSettings {
-  int max_iterations = 20000;
-  int judge_every = 25;  ///< iterations between two looks by the judge
-  /// Conjugate gradients on the rows that push, block gradient steps to change that set; false:
-  /// Barzilai–Borwein steps in the block metric.
-  bool conjugate = true;
+  int max_iterations = 0;  ///< 0: 20000, of Newton 400
+  int judge_every = 25;    ///< iterations between two looks by the judge
+  PairBlocksForm form = PairBlocksForm::Conjugate;
 };
 
 class PairBlocksWorkspace {
