@@ -9,6 +9,7 @@
 #include <string>
 
 #include "command.hpp"
+#include "orthant/base/parallel.hpp"
 #include "reproduce/reproduce.hpp"
 
 namespace orthant::app {
@@ -16,8 +17,9 @@ namespace {
 
 struct ReproduceOptions {
   std::string name, directory;
-  int size = 0;
-  bool quick = false, list = false;
+  int size = 0, threads = 1;
+  std::int64_t steps = 0;
+  bool quick = false, list = false, resume = false;
 };
 
 void print_table(const reproduce::Table& table) {
@@ -50,8 +52,13 @@ int reproduce_command(const ReproduceOptions& options) {
     return kSuccess;
   }
   const reproduce::Experiment& experiment = reproduce::find_experiment(options.name);
-  reproduce::Options run{
-      .directory = options.directory, .quick = options.quick, .size = options.size, .progress = {}};
+  set_thread_count(options.threads);
+  reproduce::Options run{.directory = options.directory,
+                         .quick = options.quick,
+                         .size = options.size,
+                         .resume = options.resume,
+                         .steps = options.steps,
+                         .progress = {}};
   const bool terminal = isatty(fileno(stderr)) != 0;
   if (terminal) run.progress = show_progress;
   const reproduce::Result result = experiment.run(run);
@@ -83,6 +90,12 @@ void add_reproduce(CLI::App& root, Run& run) {
   command
       ->add_option("--size", options->size, "bodies, cells or rings a side; default as published")
       ->check(CLI::NonNegativeNumber);
+  command->add_flag("--resume", options->resume, "go on from the checkpoint in the folder");
+  command
+      ->add_option("--steps", options->steps,
+                   "end after so many steps, with a checkpoint; default when the run is over")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "threads; 0: all cores")->type_name("N");
   command->add_flag("--list", options->list, "name the experiments and end");
   command->callback([&run, options] { run = [options] { return reproduce_command(*options); }; });
 }

@@ -9,7 +9,7 @@
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/field.hpp"
-#include "reproduce/reproduce.hpp"
+#include "reproduce/session.hpp"
 
 namespace orthant::reproduce {
 namespace {
@@ -46,42 +46,63 @@ Model chainmail(int n) {
 
 struct Run {
   std::vector<double> time, overlap, extent;
-  double deepest = 0, failed = 0, solves = 0;
+  double deepest = 0, failed = 0, solves = 0, rows = 0, seconds = 0;
   int most_solves = 0, steps = 0;
+
+  void visit(Archive& a) {
+    a(time, overlap, extent, deepest, failed, solves, rows, seconds, most_solves, steps);
+  }
 };
 
-Run simulate(const Model& model, ConstraintScheme scheme, int steps, const Options& options,
-             double from, double share) {
+constexpr ConstraintScheme kSchemes[] = {ConstraintScheme::Relcp, ConstraintScheme::Single,
+                                         ConstraintScheme::Multisphere};
+
+/// The runs of all methods, one after another.
+struct Progress {
+  std::vector<Run> runs = std::vector<Run>(3);
+  int method = 0;  // the one that runs
+  State x;
+  WarmStart warm;
+
+  void visit(Archive& a) { a(runs, method, x, warm); }
+};
+
+/// Steps of one method from where it stands. False when the session ends first.
+bool simulate(const Model& model, int steps, const Options& options, Session& session,
+              Progress& progress) {
   StepSettings settings;
   settings.h = kStep;
-  settings.constraints = scheme;
+  settings.constraints = kSchemes[progress.method];
   settings.sub_spheres = 32;
   settings.overlap_tolerance = 1e-5 / kMinor;
   settings.contact_margin = 0.5;
   settings.solver.tolerance = 1e-9;
   const Parameters parameters = model.default_parameters();
-  State x = model.rest_state();
-  WarmStart warm;
   StepWorkspace work;
-  Run run;
-  for (int i = 0; i < steps; ++i) {
-    const StepReport r = step(model, parameters, settings, {}, x, warm, work);
+  Run& run = progress.runs[static_cast<std::size_t>(progress.method)];
+  while (run.steps < steps) {
+    const double start = cpu_seconds();
+    const StepReport r = step(model, parameters, settings, {}, progress.x, progress.warm, work);
+    run.seconds += cpu_seconds() - start;
     run.deepest = std::max(run.deepest, r.deepest);
     run.failed += r.outcome != Outcome::Converged;
     run.solves += r.recursions + 1;
+    run.rows += r.constraints;
     run.most_solves = std::max(run.most_solves, r.recursions + 1);
-    ++run.steps;
-    if (i % 20 != 0) continue;
-    run.time.push_back(x.t);
-    run.overlap.push_back(std::max(r.deepest, 1e-9));
-    double reach = 0;
-    for (const BodyId id : model.dynamic_bodies())
-      reach = std::max(reach, x.q.segment<3>(model.body(id).q_begin).norm());
-    run.extent.push_back(reach);
-    if (options.progress)
-      options.progress(from + share * i / steps, "chainmail, t = " + number(x.t, 4));
+    if (run.steps++ % 20 == 0) {
+      run.time.push_back(progress.x.t);
+      run.overlap.push_back(std::max(r.deepest, 1e-9));
+      double reach = 0;
+      for (const BodyId id : model.dynamic_bodies())
+        reach = std::max(reach, progress.x.q.segment<3>(model.body(id).q_begin).norm());
+      run.extent.push_back(reach);
+      if (options.progress)
+        options.progress((progress.method + static_cast<double>(run.steps) / steps) / 3,
+                         "chainmail, t = " + number(progress.x.t, 4));
+    }
+    if (session.ends_after_step(progress)) return false;
   }
-  return run;
+  return true;
 }
 
 }  // namespace
@@ -92,18 +113,34 @@ Result run_chainmail(const Options& options) {
   const Model model = chainmail(n);
   // Taut when the upright rings reach the wires: the spacing may grow by 1. Time for the corner.
   const int steps = options.quick ? 2500 : static_cast<int>((4 + 1.5 * n) / kStep);
-  const Run relcp = simulate(model, ConstraintScheme::Relcp, steps, options, 0, 0.4);
-  const Run single = simulate(model, ConstraintScheme::Single, steps, options, 0.4, 0.3);
-  const Run spheres = simulate(model, ConstraintScheme::Multisphere, steps, options, 0.7, 0.3);
+  Session session(options, "chainmail", std::to_string(n) + (options.quick ? " quick" : ""));
+  Progress progress;
+  bool resumed = session.resume(progress), over = true;
+  while (over && progress.method < 3) {
+    if (!resumed) {
+      progress.x = model.rest_state();
+      progress.warm = {};
+    }
+    resumed = false;
+    over = simulate(model, steps, options, session, progress);
+    if (over) ++progress.method;
+  }
+  if (over)
+    session.finish();
+  else
+    result.notes.push_back(session.unfinished());
+  const Run &relcp = progress.runs[0], &single = progress.runs[1], &spheres = progress.runs[2];
   Table table{"Chainmail of " + std::to_string(model.dynamic_count()) + " rings, dt = 0.001, " +
                   std::to_string(steps) + " steps",
-              {"method", "deepest overlap", "of the minor radius", "mean solves", "most solves",
-               "extent", "published"},
+              {"method", "steps", "mean rows", "deepest overlap", "of the minor radius",
+               "mean solves", "most solves", "extent", "CPU s", "published"},
               {}};
   const auto add = [&](const char* name, const Run& r, const char* published) {
-    table.rows.push_back({name, number(r.deepest), number(r.deepest / kMinor),
-                          number(r.solves / r.steps), std::to_string(r.most_solves),
-                          number(r.extent.back(), 4), published});
+    if (r.steps == 0) return;
+    table.rows.push_back({name, std::to_string(r.steps), number(r.rows / r.steps, 4),
+                          number(r.deepest), number(r.deepest / kMinor), number(r.solves / r.steps),
+                          std::to_string(r.most_solves), number(r.extent.back(), 4),
+                          number(r.seconds), published});
   };
   add("ReLCP", relcp, "<= 1e-5");
   add("single", single, "above the minor radius at times");
@@ -111,6 +148,7 @@ Result run_chainmail(const Options& options) {
   result.tables.push_back(std::move(table));
   result.checks.push_back({"ReLCP overlap at every step", relcp.deepest, 1.0001e-5});
   result.checks.push_back({"ReLCP steps not converged", relcp.failed, 0});
+  if (!over) return result;
   // The baselines must show what they are known for, or the comparison says nothing; four rings are
   // not enough for that.
   if (!options.quick)

@@ -6,14 +6,13 @@
 // grow. Chaotic: jitter grows some hundredfold a generation, so statistics are compared, not
 // places.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <sstream>
 
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
-#include "reproduce/reproduce.hpp"
+#include "reproduce/session.hpp"
 
 namespace orthant::reproduce {
 namespace {
@@ -24,6 +23,8 @@ constexpr double kJitter = 0.01 * std::numbers::pi / 180;
 struct Cell {
   BodyUid uid = 0;
   double x = 0, y = 0, angle = 0;
+
+  void visit(Archive& a) { a(uid, x, y, angle); }
 };
 
 /// Who came from whom.
@@ -93,7 +94,7 @@ StepSettings settings_of(ConstraintScheme scheme, int spheres) {
   s.sub_spheres = spheres;
   s.overlap_tolerance = 1e-5 / kRadius;
   s.contact_margin = 0.4;
-  s.solver.tolerance = 1e-8;
+  s.solver.tolerance = 1e-7;  // of the largest impulse and speed of a row: some 1e-7 of length
   return s;
 }
 
@@ -125,76 +126,144 @@ struct Generation {
   int cells = 0;
   double rows = 0, solves = 0, iterations = 0, seconds = 0, deepest = 0, failed = 0;
   int most_solves = 0, steps = 0;
+
+  void visit(Archive& a) {
+    a(cells, rows, solves, iterations, seconds, deepest, failed, most_solves, steps);
+  }
 };
+
+/// All of a run: the cells as they were born, how far this generation has come, those before.
+struct Progress {
+  std::vector<Cell> cells = {{1, 0, 0, 0.3}};
+  double length = kFirstLength;  // now
+  double born = kFirstLength;    // at the last division
+  State x;
+  WarmStart warm;
+  Generation now;
+  std::vector<Generation> history;
+  double single_deepest = 0;
+  int lost = 0;  // divisions without two daughters a mother
+
+  void visit(Archive& a) { a(cells, length, born, x, warm, now, history, single_deepest, lost); }
+};
+
+/// What one constraint a pair leaves, over some steps.
+double single_constraint_overlap(const Model& model, const Progress& run) {
+  State x = run.x;
+  WarmStart none;
+  StepWorkspace work;
+  Parameters parameters = model.default_parameters();
+  double length = run.length, deepest = 0;
+  for (int i = 0; i < 50; ++i) {
+    length *= std::exp(kStep);
+    grow(model, length, parameters);
+    const StepReport r =
+        step(model, parameters, settings_of(ConstraintScheme::Single, 1), {}, x, none, work);
+    deepest = std::max(deepest, r.deepest);
+  }
+  return deepest;
+}
+
+/// Steps of one generation from where it stands. False when the session ends first.
+bool grow_generation(const Options& options, int target, const Model& model, Session& session,
+                     Progress& run) {
+  const auto whole = static_cast<int>(std::ceil(std::log(2.0) / kStep));
+  // The last generation grows halfway: packed, not yet about to divide.
+  const int steps = run.now.cells >= target ? whole / 2 : whole;
+  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 1);
+  Parameters parameters = model.default_parameters();
+  StepWorkspace work;
+  Generation& g = run.now;
+  while (g.steps < steps && run.length < 2 * kFirstLength) {
+    const double start = cpu_seconds();
+    run.length *= std::exp(kStep);
+    grow(model, run.length, parameters);
+    const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
+    g.seconds += cpu_seconds() - start;
+    g.rows += r.constraints;
+    g.solves += r.recursions + 1;
+    g.iterations += r.iterations;
+    g.deepest = std::max(g.deepest, r.deepest);
+    g.failed += r.outcome != Outcome::Converged;
+    g.most_solves = std::max(g.most_solves, r.recursions + 1);
+    ++g.steps;
+    if (options.progress && g.steps % 10 == 0)
+      options.progress(static_cast<double>(g.cells) / target * g.steps / steps,
+                       std::to_string(g.cells) + " cells, step " + std::to_string(g.steps));
+    if (session.ends_after_step(run)) return false;
+  }
+  return true;
+}
+
+/// Cells where the bodies are.
+std::vector<Cell> cells_now(const Model& model, const Progress& run) {
+  std::vector<Cell> cells = run.cells;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Index q = model.bodies()[i].q_begin;
+    cells[i].x = run.x.q[q];
+    cells[i].y = run.x.q[q + 1];
+    cells[i].angle = run.x.q[q + 2];
+  }
+  return cells;
+}
+
+/// How the time of a generation grows with the cells, and what that says of 131,072 of them. The
+/// last generation grows halfway, so that its steps count double.
+void extrapolate(const std::vector<Generation>& history, Result& result) {
+  const auto a_step = [](const Generation& g) { return g.seconds / std::max(1, g.steps); };
+  const Generation &first = history[history.size() - 3], &last = history.back();
+  const double exponent = std::log(a_step(last) / a_step(first)) /
+                          std::log(static_cast<double>(last.cells) / first.cells);
+  double total = 0;
+  for (const Generation& g : history) total += g.cells < last.cells ? g.seconds : 0;
+  for (double cells = last.cells; cells < 131072; cells *= 2)
+    total += 693 * a_step(last) * std::pow(cells / last.cells, exponent);
+  result.notes.push_back("time a step grows like cells^" + number(exponent) +
+                         " over the last generations; 131072 cells would take " + number(total) +
+                         " CPU s at that rate");
+}
 
 }  // namespace
 
 Result run_colony(const Options& options) {
   Result result;
   const int target = options.size > 0 ? options.size : options.quick ? 16 : 16384;
-  std::vector<Cell> cells = {{1, 0, 0, 0.3}};
-  std::vector<Generation> history;
-  double length = kFirstLength, time = 0, single_deepest = 0;
-  const auto steps_a_generation = static_cast<int>(std::ceil(std::log(2.0) / kStep));
-  bool map_is_whole = true;
+  Session session(options, "colony", std::to_string(target));
+  Progress run;
+  std::vector<Cell> cells;
+  bool resumed = session.resume(run), over = false;
   while (true) {
-    const Model model = build(cells, length);
-    Parameters parameters = model.default_parameters();
-    State x = model.rest_state();
-    WarmStart warm;
-    StepWorkspace work;
-    Generation g;
-    g.cells = static_cast<int>(cells.size());
-    const bool last = g.cells >= target;
-    const StepSettings settings = settings_of(ConstraintScheme::Relcp, 1);
-    const auto start = std::chrono::steady_clock::now();
-    // The last generation grows halfway: packed, not yet about to divide.
-    const int steps = last ? steps_a_generation / 2 : steps_a_generation;
-    for (int i = 0; i < steps && length < 2 * kFirstLength; ++i) {
-      length *= std::exp(kStep);
-      grow(model, length, parameters);
-      const StepReport r = step(model, parameters, settings, {}, x, warm, work);
-      time += kStep;
-      g.rows += r.constraints;
-      g.solves += r.recursions + 1;
-      g.iterations += r.iterations;
-      g.deepest = std::max(g.deepest, r.deepest);
-      g.failed += r.outcome != Outcome::Converged;
-      g.most_solves = std::max(g.most_solves, r.recursions + 1);
-      ++g.steps;
-      if (options.progress && i % 20 == 0)
-        options.progress(static_cast<double>(g.cells) / target,
-                         std::to_string(g.cells) + " cells, step " + std::to_string(i));
+    const Model model = build(run.cells, run.born);
+    if (!resumed) {
+      run.x = model.rest_state();
+      run.warm = {};
+      run.now = {};
+      run.now.cells = static_cast<int>(run.cells.size());
     }
-    g.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    history.push_back(g);
-    if (g.cells == std::min(target, 128)) {  // what one constraint a pair leaves, over some steps
-      State y = x;
-      WarmStart none;
-      double grown = length;
-      for (int i = 0; i < 50; ++i) {
-        grown *= std::exp(kStep);
-        grow(model, grown, parameters);
-        const StepReport r =
-            step(model, parameters, settings_of(ConstraintScheme::Single, 1), {}, y, none, work);
-        single_deepest = std::max(single_deepest, r.deepest);
-      }
-    }
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const Index q = model.bodies()[i].q_begin;
-      cells[i].x = x.q[q];
-      cells[i].y = x.q[q + 1];
-      cells[i].angle = x.q[q + 2];
-    }
-    if (last) break;
-    const std::vector<Division> map = divide(cells, length);
-    map_is_whole = map_is_whole && 2 * map.size() == cells.size();
-    length *= 0.5;
+    resumed = false;
+    over = grow_generation(options, target, model, session, run);
+    cells = cells_now(model, run);
+    if (!over) break;
+    run.history.push_back(run.now);
+    if (run.now.cells == std::min(target, 128))
+      run.single_deepest = single_constraint_overlap(model, run);
+    if (run.now.cells >= target) break;
+    const std::vector<Division> map = divide(cells, run.length);
+    run.lost += 2 * map.size() != cells.size();
+    run.cells = cells;
+    run.length *= 0.5;
+    run.born = run.length;
   }
+  if (over)
+    session.finish();
+  else
+    result.notes.push_back(session.unfinished());
+  std::vector<Generation> history = run.history;
+  if (!over && run.now.steps > 0) history.push_back(run.now);
 
   Table table{"Colony by generation at dt = 0.001, cut-off 0.1, ReLCP",
               {"cells", "steps", "mean rows", "rows a cell", "mean solves", "most solves",
-               "iterations a step", "s", "us a row and step", "deepest overlap"},
+               "iterations a step", "CPU s", "us a row and step", "deepest overlap"},
               {}};
   double deepest = 0, failed = 0, most = 0, seconds = 0, rows = 0;
   for (const Generation& g : history) {
@@ -213,15 +282,14 @@ Result run_colony(const Options& options) {
   result.notes.push_back(
       "published: 341 us a constraint for ReLCP on 64 cores, mean over the run; here " +
       number(1e6 * seconds / std::max(1.0, rows)) + " us");
-  result.notes.push_back("one constraint a pair reaches an overlap of " + number(single_deepest));
-  const double generations = std::log2(131072.0 / std::max(1, history.back().cells));
-  result.notes.push_back("extrapolated to 131072 cells, time a row held: " +
-                         number(seconds * std::pow(2, generations)) + " s");
+  result.notes.push_back("one constraint a pair reaches an overlap of " +
+                         number(run.single_deepest));
+  if (history.size() > 2) extrapolate(history, result);
   result.checks.push_back({"overlap at every step", deepest, 1.0001e-5});
   result.checks.push_back({"steps not converged", failed, 0});
   result.checks.push_back({"most solves in a step", most, 12});
-  result.checks.push_back({"divisions that lost a cell", map_is_whole ? 0.0 : 1.0, 0});
-  write_file(options, "colony.svg", picture(cells, length), result);
+  result.checks.push_back({"divisions that lost a cell", static_cast<double>(run.lost), 0});
+  write_file(options, "colony.svg", picture(cells, run.length), result);
   std::vector<std::vector<double>> columns(4);
   for (const Cell& c : cells) {
     columns[0].push_back(static_cast<double>(c.uid));

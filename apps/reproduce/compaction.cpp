@@ -3,14 +3,13 @@
 // paper, 4.2, table 2); from the packed state each method takes the same few steps and is compared.
 // One search cut-off (0.4 of the minor radius) and one tolerance for all methods.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "orthant/base/error.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/field.hpp"
-#include "reproduce/reproduce.hpp"
+#include "reproduce/session.hpp"
 
 namespace orthant::reproduce {
 namespace {
@@ -81,7 +80,7 @@ Sample measure(const Model& model, const State& packed, const StepSettings& sett
   StepWorkspace work;
   Sample s;
   const Parameters parameters = model.default_parameters();
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpu_seconds();
   for (int i = 0; i < steps; ++i) {
     const StepReport r = step(model, parameters, settings, {}, x, warm, work);
     s.constraints += r.constraints;
@@ -91,8 +90,7 @@ Sample measure(const Model& model, const State& packed, const StepSettings& sett
     s.failed += r.outcome != Outcome::Converged;
     s.most_solves = std::max(s.most_solves, r.recursions + 1);
   }
-  s.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
+  s.seconds = (cpu_seconds() - start) / steps;
   s.constraints /= steps;
   s.solves /= steps;
   s.iterations /= steps;
@@ -106,62 +104,93 @@ double mean_radius(const Model& model, const State& x) {
   return sum / model.dynamic_count();
 }
 
+/// All of the way to the packed state.
+struct Progress {
+  State x;
+  WarmStart warm;
+  int steps = 0, most_solves = 0;
+  double deepest = 0, failed = 0, contact_solves = 0, contact_steps = 0, seconds = 0;
+  std::vector<double> time, radius, constraints, solves;
+
+  void visit(Archive& a) {
+    a(x, warm, steps, most_solves, deepest, failed, contact_solves, contact_steps, seconds, time,
+      radius, constraints, solves);
+  }
+};
+
+void compact(const Options& options, const Model& model, int steps, Session& session,
+             Progress& run) {
+  const Parameters parameters = model.default_parameters();
+  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 0.1, 1);
+  StepWorkspace work;
+  while (run.steps < steps) {
+    const double start = cpu_seconds();
+    const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
+    run.seconds += cpu_seconds() - start;
+    run.deepest = std::max(run.deepest, r.deepest);
+    run.failed += r.outcome != Outcome::Converged;
+    if (r.constraints > 0) {
+      run.contact_solves += r.recursions + 1;
+      ++run.contact_steps;
+    }
+    run.most_solves = std::max(run.most_solves, r.recursions + 1);
+    if (run.steps++ % 20 == 0) {
+      run.time.push_back(run.x.t);
+      run.radius.push_back(mean_radius(model, run.x));
+      run.constraints.push_back(r.constraints);
+      run.solves.push_back(r.recursions + 1);
+      if (options.progress)
+        options.progress(0.9 * run.steps / steps, "compaction, t = " + number(run.x.t, 5) + ", " +
+                                                      std::to_string(r.constraints) + " rows");
+    }
+    if (session.ends_after_step(run)) return;
+  }
+}
+
 }  // namespace
 
 Result run_compaction(const Options& options) {
   Result result;
   const int count = options.size > 0 ? options.size : options.quick ? 24 : 10000;
   const Model model = suspension(count);
-  const Parameters parameters = model.default_parameters();
-  State x = model.rest_state();
-  WarmStart warm;
-  StepWorkspace work;
-  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 0.1, 1);
+  Progress run;
+  run.x = model.rest_state();
+  Session session(options, "compaction", std::to_string(count));
+  (void)session.resume(run);
   // A body comes in at 1/4 a second: the corner's way, and some time to settle.
   const double edge = std::cbrt(4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction);
   const int steps = static_cast<int>(10 * (0.87 * edge * 4 + 30));
-  double deepest = 0, failed = 0, contact_solves = 0, contact_steps = 0;
-  int most_solves = 0;
-  std::vector<double> time, radius, constraints, solves;
-  for (int i = 0; i < steps; ++i) {
-    const StepReport r = step(model, parameters, settings, {}, x, warm, work);
-    deepest = std::max(deepest, r.deepest);
-    failed += r.outcome != Outcome::Converged;
-    if (r.constraints > 0) {
-      contact_solves += r.recursions + 1;
-      ++contact_steps;
-    }
-    most_solves = std::max(most_solves, r.recursions + 1);
-    if (i % 20 == 0) {
-      time.push_back(x.t);
-      radius.push_back(mean_radius(model, x));
-      constraints.push_back(r.constraints);
-      solves.push_back(r.recursions + 1);
-      if (options.progress)
-        options.progress(0.9 * i / steps, "compaction, t = " + number(x.t, 5) + ", " +
-                                              std::to_string(r.constraints) + " rows");
-    }
-  }
-  result.checks.push_back({"overlap at every ReLCP step", deepest, 1e-5});
-  result.checks.push_back({"steps not converged", failed, 0});
+  compact(options, model, steps, session, run);
+  const State& x = run.x;
+  const std::vector<double>&time = run.time, &constraints = run.constraints, &solves = run.solves;
+  result.checks.push_back({"overlap at every ReLCP step", run.deepest, 1e-5});
+  result.checks.push_back({"steps not converged", run.failed, 0});
   // Packed: within a quarter of the radius of a ball at 60 % (an upper bound on how dense).
   const double ball = 0.75 * std::cbrt(count * kMajor * kMinor * kMinor / 0.6);
-  result.checks.push_back(
-      {"mean radius over that of a ball at 60 %", mean_radius(model, x) / ball, 1.35});
+  if (run.steps == steps)
+    result.checks.push_back(
+        {"mean radius over that of a ball at 60 %", mean_radius(model, x) / ball, 1.35});
   result.tables.push_back(
       {"Compaction of " + std::to_string(count) + " ellipsoids at dt = 0.1, cut-off " +
            number(kCutOff),
        {"steps", "mean radius", "rows at the end", "rows a body", "mean solves", "most solves",
-        "deepest overlap"},
-       {{std::to_string(steps), number(mean_radius(model, x)), number(constraints.back(), 6),
-         number(constraints.back() / count), number(contact_solves / std::max(1.0, contact_steps)),
-         std::to_string(most_solves), number(deepest)}}});
+        "deepest overlap", "CPU s"},
+       {{std::to_string(run.steps), number(mean_radius(model, x)), number(constraints.back(), 6),
+         number(constraints.back() / count),
+         number(run.contact_solves / std::max(1.0, run.contact_steps)),
+         std::to_string(run.most_solves), number(run.deepest), number(run.seconds, 4)}}});
 
+  if (run.steps < steps) {
+    result.notes.push_back(session.unfinished());
+    return result;
+  }
+  session.save(run);  // the packed state: resumed from it, only what follows is done again
   const int few = options.quick ? 5 : 20;
   for (const double h : {0.01, 0.1}) {
     Table table{"From the packed state, " + std::to_string(few) + " steps of dt = " + number(h),
-                {"method", "rows", "rows / ReLCP", "solves", "iterations", "ms a step",
-                 "time / ReLCP", "true overlap", "published rows ratio", "published speed-up"},
+                {"method", "rows", "rows / ReLCP", "solves", "iterations", "CPU ms a step",
+                 "ns a row update", "time / ReLCP", "true overlap", "published rows ratio",
+                 "published speed-up"},
                 {}};
     const Sample base = measure(model, x, settings_of(ConstraintScheme::Relcp, h, 1), few);
     const auto add = [&](const std::string& name, const Sample& s, const char* rows,
@@ -169,6 +198,7 @@ Result run_compaction(const Options& options) {
       table.rows.push_back({name, number(s.constraints, 6),
                             number(s.constraints / base.constraints), number(s.solves),
                             number(s.iterations), number(1e3 * s.seconds),
+                            number(1e9 * s.seconds / std::max(1.0, s.iterations * s.constraints)),
                             number(s.seconds / base.seconds), number(s.deepest), rows, speed});
     };
     add("ReLCP", base, "1", "1");
@@ -193,7 +223,7 @@ Result run_compaction(const Options& options) {
     result.tables.push_back(std::move(table));
   }
   const std::string names[] = {"t", "mean_radius", "rows", "solves"};
-  const std::vector<double> columns[] = {time, radius, constraints, solves};
+  const std::vector<double> columns[] = {time, run.radius, constraints, solves};
   write_file(options, "compaction.csv", to_csv(names, columns), result);
   const Curve curves[] = {{"rows a body", time, {}}, {"solves a step", time, solves}};
   std::vector<Curve> plotted(std::begin(curves), std::end(curves));

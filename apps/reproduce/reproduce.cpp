@@ -25,6 +25,8 @@ constexpr std::array kExperiments = {
     Experiment{"bending", "a soft beam bent over two cylinders, against penalty contact",
                run_bending},
     Experiment{"hertz", "a soft ball pressed between plates, against Hertz", run_hertz},
+    Experiment{"rods", "a suspension of active Brownian rods in a periodic box, at scale",
+               run_rods},
 };
 
 /// Ticks at round numbers, or powers of ten.

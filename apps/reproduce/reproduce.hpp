@@ -4,6 +4,7 @@
 // it here, add it to the list in reproduce.cpp.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -13,11 +14,13 @@
 namespace orthant::reproduce {
 
 struct Options {
-  std::string directory;  ///< for CSV, SVG and saved states; empty: nothing is written
-  bool quick = false;     ///< a small form that ends within seconds
-  int size = 0;           ///< bodies, cells or rings a side; 0: as published
+  std::string directory = {};  ///< for CSV, SVG and saved states; empty: nothing is written
+  bool quick = false;          ///< a small form that ends within seconds
+  int size = 0;                ///< bodies, cells or rings a side; 0: as published
+  bool resume = false;         ///< go on from the checkpoint in `directory`, where there is one
+  std::int64_t steps = 0;      ///< end the session after so many steps; 0: when the run is over
   /// Called now and then with the share done and a word on it.
-  std::function<void(double, std::string_view)> progress;
+  std::function<void(double, std::string_view)> progress = {};
 };
 
 struct Table {
@@ -55,6 +58,7 @@ Result run_colony(const Options& options);
 Result run_chainmail(const Options& options);
 Result run_bending(const Options& options);
 Result run_hertz(const Options& options);
+Result run_rods(const Options& options);
 
 /// "6.6e-03" and the like.
 std::string number(double x, int digits = 3);

@@ -2,7 +2,11 @@
 // The experiments of the literature in their quick forms: every check must hold.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
 #include "reproduce/reproduce.hpp"
 
 namespace orthant::reproduce {
@@ -21,6 +25,64 @@ TEST_P(Quick, EveryCheckHolds) {
 INSTANTIATE_TEST_SUITE_P(Experiments, Quick,
                          ::testing::ValuesIn(experiments().begin(), experiments().end()),
                          [](const auto& one) { return std::string(one.param.name); });
+
+bool is_measure_of_speed(const std::string& column) {
+  for (const char* word : {"CPU", "time", "us a", "ns a", "MB"})
+    if (column.find(word) != std::string::npos) return true;
+  return false;
+}
+
+/// The tables without the columns of time and memory, which differ from run to run.
+std::string figures(const Result& result) {
+  std::string text;
+  for (const Table& table : result.tables)
+    for (const auto& row : table.rows)
+      for (std::size_t j = 0; j < row.size(); ++j)
+        if (!is_measure_of_speed(table.columns[j])) text += row[j] + "|";
+  return text;
+}
+
+class InParts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(InParts, EndsAsInOneGoOnOneThreadAndTwo) {
+  const Experiment& experiment = find_experiment(GetParam());
+  const std::string folder = ::testing::TempDir() + "orthant_in_parts_" + GetParam();
+  std::filesystem::remove_all(folder);
+  const Result whole = experiment.run({.quick = true});
+  set_thread_count(2);
+  const Result two = experiment.run({.quick = true});
+  set_thread_count(1);
+  EXPECT_EQ(figures(two), figures(whole));
+  Result part = experiment.run({.directory = folder, .quick = true, .steps = 7});
+  EXPECT_NE(figures(part), figures(whole));
+  part = experiment.run({.directory = folder, .quick = true, .resume = true, .steps = 6});
+  part = experiment.run({.directory = folder, .quick = true, .resume = true});
+  EXPECT_EQ(figures(part), figures(whole));
+  // That of the compaction is the packed state, which one may want to compare from again.
+  EXPECT_EQ(std::filesystem::exists(folder + "/" + GetParam() + ".checkpoint"),
+            std::string_view(GetParam()) == "compaction");
+  std::filesystem::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Experiments, InParts, ::testing::Values("rods", "colony", "compaction"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST(Reproduce, ForeignAndDamagedCheckpointsAreRefused) {
+  const std::string folder = ::testing::TempDir() + "orthant_checkpoints";
+  std::filesystem::remove_all(folder);
+  const Experiment& rods = find_experiment("rods");
+  (void)rods.run({.directory = folder, .quick = true, .size = 60, .steps = 2});
+  EXPECT_THROW((void)rods.run({.directory = folder, .quick = true, .size = 61, .resume = true}),
+               Error);
+  std::fstream file(folder + "/rods.checkpoint", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(200);
+  file.put('x');
+  file.close();
+  EXPECT_THROW((void)rods.run({.directory = folder, .quick = true, .size = 60, .resume = true}),
+               Error);
+  EXPECT_THROW((void)rods.run({.quick = true, .size = 60, .resume = true}), Error);
+  std::filesystem::remove_all(folder);
+}
 
 TEST(Reproduce, UnknownNameSuggestsTheNearest) {
   try {
