@@ -149,13 +149,25 @@ TEST(Step, SlowImpactsDoNotBounce) {
   EXPECT_NEAR(w.x.v[2], 0, 1e-10);
 }
 
-TEST(Step, AGapOfAFewProjectionTolerancesIsNone) {
+// Balls that do not touch each other.
+Model many_balls(int count, double height) {
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = 0.5});
+  builder.add_body(floor_body("m"));
+  for (int i = 0; i < count; ++i)
+    builder.add_body(ball("ball" + std::to_string(i), Vec3(i, 0, 0.1 + height), 0.1, "m"));
+  return builder.build();
+}
+
+TEST(Step, InAPileAGapOfAFewProjectionTolerancesIsNone) {
   // Ten times 1e-9 of the radius of 0.1: 5e-10 m are noise, 5e-9 m are a gap that closes.
-  World noise(one_ball(5e-10)), gap(one_ball(5e-9)), unprojected(one_ball(5e-10));
+  World noise(many_balls(100, 5e-10)), gap(many_balls(100, 5e-9)), few(many_balls(99, 5e-10));
+  World unprojected(many_balls(100, 5e-10));
   unprojected.settings.stabilisation = Stabilisation::None;
-  for (World* w : {&noise, &gap, &unprojected}) (void)w->step();
+  for (World* w : {&noise, &gap, &few, &unprojected}) (void)w->step();
   EXPECT_NEAR(noise.x.v[2], 0, 1e-14);
   EXPECT_NEAR(gap.x.v[2], -5e-7, 1e-14);
+  EXPECT_NEAR(few.x.v[2], -5e-8, 1e-14);
   EXPECT_NEAR(unprojected.x.v[2], -5e-8, 1e-14);
 }
 
