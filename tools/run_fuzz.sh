@@ -16,7 +16,7 @@ corpus=build/fuzz/corpus/$name
 mkdir -p "$corpus"
 if [ -d "tests/fuzz/seeds/$what" ]; then cp -n "tests/fuzz/seeds/$what"/* "$corpus"/; fi
 arguments=(-max_total_time="${ORTHANT_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=4096
-           -seed="${ORTHANT_FUZZ_SEED:-1}"
+           -seed="${ORTHANT_FUZZ_SEED:-1}" -error_exitcode=1  # by itself it ends in 77, too
            -print_final_stats=1 -verbosity=0 "-artifact_prefix=build/fuzz/")
 if [ -f "tests/fuzz/$what.dict" ]; then arguments+=("-dict=tests/fuzz/$what.dict"); fi
 if [ -f "tests/fuzz/$what.options" ]; then mapfile -t -O "${#arguments[@]}" arguments < <(grep -v '^#' "tests/fuzz/$what.options"); fi

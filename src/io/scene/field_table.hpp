@@ -89,9 +89,10 @@ class Table {
     for (const YamlNode::Entry& entry : node->entries) {
       const std::size_t i = find(entry.key, word);
       if (i == info_.fields.size()) info_.fail_unknown(entry, word);
+      // "key:" with nothing after it is the default, which a required field does not have.
+      if (entry.value->kind == YamlNode::Kind::Null) continue;
       seen[i] = true;
-      // "key:" with nothing after it is the default.
-      if (entry.value->kind != YamlNode::Kind::Null) read_[i](context, entry.value, object);
+      read_[i](context, entry.value, object);
     }
     for (std::size_t i = 0; i < seen.size(); ++i) {
       const FieldInfo& field = info_.fields[i];

@@ -214,10 +214,12 @@ class UrdfReader {
     const double m = number(*mass, "value");
     if (!(m > 0)) return false;  // some files write zero for "none"
     const Pose X = origin(*e);
+    // Read first: a matrix that is filled by commas may not be left half full by an error.
+    const double xx = number(*inertia, "ixx"), xy = number_or(*inertia, "ixy", 0);
+    const double yy = number(*inertia, "iyy"), xz = number_or(*inertia, "ixz", 0);
+    const double zz = number(*inertia, "izz"), yz = number_or(*inertia, "iyz", 0);
     Mat3 I;
-    I << number(*inertia, "ixx"), number_or(*inertia, "ixy", 0), number_or(*inertia, "ixz", 0),
-        number_or(*inertia, "ixy", 0), number(*inertia, "iyy"), number_or(*inertia, "iyz", 0),
-        number_or(*inertia, "ixz", 0), number_or(*inertia, "iyz", 0), number(*inertia, "izz");
+    I << xx, xy, xz, xy, yy, yz, xz, yz, zz;
     const Mat3 R = matrix_of(X.p);
     const Mat3 turned = R * I * R.transpose();
     body.mass = m;
