@@ -51,10 +51,7 @@ class Run {
   MethodResult run();
 
  private:
-  bool stop() const {
-    return result_.residual <= limits_.tolerance || result_.iterations >= max_iterations_ ||
-           limits_.exhausted(result_.work);
-  }
+  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
   void sweep(VecX& x, VecX& v, int count);
   void damped_sweep(int count);
   double size_of(const VecX& x, const VecX& v);

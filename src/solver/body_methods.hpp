@@ -3,25 +3,14 @@
 // Same contract as solver/method.hpp; solve() builds the space at most once an island.
 #pragma once
 
-#include <cmath>
-
 #include "orthant/solver/gauss_seidel.hpp"
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/polish.hpp"
 #include "solver/active_set.hpp"
 #include "solver/body_space.hpp"
+#include "solver/ending.hpp"
 
 namespace orthant::internal {
-
-/// How a run that stopped here ended.
-inline Outcome outcome_of(const MethodResult& result, const MethodLimits& limits,
-                          int max_iterations) {
-  return result.residual <= limits.tolerance   ? Outcome::Converged
-         : limits.exhausted(result.work)       ? Outcome::WorkLimit
-         : result.iterations >= max_iterations ? Outcome::IterationLimit
-         : std::isfinite(result.residual)      ? Outcome::Stalled
-                                               : Outcome::NotFinite;
-}
 
 struct BodySweepWorkspace {
   VecX x, v;

@@ -33,10 +33,7 @@ class Run {
   MethodResult run();
 
  private:
-  bool stop() const {
-    return result_.residual <= limits_.tolerance || result_.iterations >= max_iterations_ ||
-           limits_.exhausted(result_.work);
-  }
+  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
   void guess(std::vector<BlockSet>& sets) const;
   double errors(bool matrix);
   bool newton();

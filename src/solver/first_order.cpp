@@ -11,6 +11,7 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/math/law_kernel.hpp"
 #include "solver/delassus_operator.hpp"
+#include "solver/ending.hpp"
 
 namespace orthant {
 
@@ -175,19 +176,7 @@ class FirstOrder {
     s.lambda = w_.x.tail(p_.row_count()).cwiseProduct(w_.N.row_scale().tail(p_.row_count()));
     const double residual = judge_quick(p_, scale_, s, w_.judge).value;
     limits_.record(method_, result_.iterations, residual);
-    if (residual < result_.residual || best_.w.size() == 0) {
-      result_.residual = residual;
-      s.w = w_.judge.w;
-      best_ = s;
-    }
-    if (result_.residual <= limits_.tolerance) {
-      result_.outcome = Outcome::Converged;
-      return true;
-    }
-    if (limits_.exhausted(result_.work)) {
-      result_.outcome = Outcome::WorkLimit;
-      return true;
-    }
+    if (internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_)) return true;
     follow_shift();
     return false;
   }

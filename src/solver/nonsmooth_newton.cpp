@@ -89,8 +89,8 @@ class Run {
 
  private:
   bool stop() const {
-    return result_.residual <= limits_.tolerance || result_.iterations >= max_iterations_ ||
-           result_.work >= settings_.max_work || limits_.exhausted(result_.work);
+    return result_.work >= settings_.max_work ||
+           internal::has_ended(result_, limits_, max_iterations_);
   }
   void move_to(const VecX& x);
   void judge();

@@ -14,6 +14,7 @@
 
 #include "orthant/base/parallel.hpp"
 #include "solver/delassus_operator.hpp"
+#include "solver/ending.hpp"
 #include "solver/pair_newton.hpp"
 
 namespace orthant {
@@ -371,20 +372,7 @@ class PairBlocks {
     s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
     const double residual = judge_quick(p_, scale_, s, w_.judge).value;
     limits_.record(Method::PairBlocks, result_.iterations, residual);
-    if (residual < result_.residual || best_.w.size() == 0) {
-      result_.residual = residual;
-      s.w = w_.judge.w;
-      best_ = s;
-    }
-    if (result_.residual <= limits_.tolerance) {
-      result_.outcome = Outcome::Converged;
-      return true;
-    }
-    if (limits_.exhausted(result_.work)) {
-      result_.outcome = Outcome::WorkLimit;
-      return true;
-    }
-    return false;
+    return internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_);
   }
   bool time_to_look() const { return result_.iterations % settings_.judge_every == 0; }
 

@@ -13,6 +13,7 @@
 
 #include "orthant/math/factorisation.hpp"
 #include "solver/delassus_operator.hpp"
+#include "solver/ending.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -93,20 +94,7 @@ class PairNewton {
     s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
     const double residual = judge_quick(p_, scale_, s, w_.judge).value;
     limits_.record(Method::PairBlocks, result_.iterations, residual);
-    if (residual < result_.residual || best_.w.size() == 0) {
-      result_.residual = residual;
-      s.w = w_.judge.w;
-      best_ = s;
-    }
-    if (result_.residual <= limits_.tolerance) {
-      result_.outcome = Outcome::Converged;
-      return true;
-    }
-    if (limits_.exhausted(result_.work)) {
-      result_.outcome = Outcome::WorkLimit;
-      return true;
-    }
-    return false;
+    return internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_);
   }
 
   void copy_rows() {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/ending.hpp: when an iteration stops, and how that is called; the same for every method.
+#pragma once
+
+#include <cmath>
+
+#include "orthant/solver/method.hpp"
+
+namespace orthant::internal {
+
+/// The tolerance is reached, or nothing is left to spend.
+inline bool has_ended(const MethodResult& result, const MethodLimits& limits, int max_iterations) {
+  return result.residual <= limits.tolerance || result.iterations >= max_iterations ||
+         limits.exhausted(result.work);
+}
+
+/// How a run that stopped is called.
+inline Outcome outcome_of(const MethodResult& result, const MethodLimits& limits,
+                          int max_iterations) {
+  return result.residual <= limits.tolerance   ? Outcome::Converged
+         : limits.exhausted(result.work)       ? Outcome::WorkLimit
+         : result.iterations >= max_iterations ? Outcome::IterationLimit
+         : std::isfinite(result.residual)      ? Outcome::Stalled
+                                               : Outcome::NotFinite;
+}
+
+/// Keeps a judged candidate where it is the best so far. True when the method is done; the outcome
+/// then says why.
+inline bool keep_and_end(Solution& candidate, double residual, const VecX& w,
+                         const MethodLimits& limits, MethodResult& result, Solution& best) {
+  if (residual < result.residual || best.w.size() == 0) {
+    result.residual = residual;
+    candidate.w = w;
+    best = candidate;
+  }
+  if (result.residual <= limits.tolerance) {
+    result.outcome = Outcome::Converged;
+    return true;
+  }
+  if (limits.exhausted(result.work)) {
+    result.outcome = Outcome::WorkLimit;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace orthant::internal
