@@ -27,6 +27,7 @@ from ._core import (
     FitMethod,
     FitOptions,
     FitResult,
+    FollowSpec,
     ForceCallback,
     FrictionModel,
     GradientCertificate,
@@ -116,8 +117,8 @@ def __getattr__(name: str) -> ModuleType:
 __all__ = [
     "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CertifiedContact",
     "CombineRule", "ConstraintScheme", "ContactState", "Error", "Estimate", "FitMethod",
-    "FitOptions", "FitResult", "ForceCallback", "FrictionModel", "GradientCertificate",
-    "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",
+    "FitOptions", "FitResult", "FollowSpec", "ForceCallback", "FrictionModel",
+    "GradientCertificate", "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",
     "LawOfMotion", "LcpSolution", "LoadedScene", "MeasuredMotion", "Method", "Model",
     "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "OptimiserStop", "Outcome", "Parameters",
     "PeriodicBox", "Pose", "PredictionScore", "Predictor", "ProblemKind", "Residual",

@@ -187,6 +187,16 @@ void bind_specs(nb::module_& m) {
           nb::arg("values") = nb::make_tuple(),
           "target [m, rad], velocity [m/s, rad/s], max_force [N, N m], None: as strong as it "
           "takes.");
+  nb::class_<FollowSpec>(m, "FollowSpec",
+                         "Couples a joint to another: coordinate = ratio * that of the leader + "
+                         "offset.")
+      .def(
+          "__init__",
+          [](FollowSpec* self, std::string joint, double ratio, double offset) {
+            new (self) FollowSpec{std::move(joint), ratio, offset};
+          },
+          nb::arg("joint"), nb::arg("ratio") = 1.0, nb::arg("offset") = 0.0,
+          "joint: name of the leader; ratio [-, m/rad, rad/m], offset [m, rad].");
   nb::class_<ForceCallback, PythonForce>(
       m, "ForceCallback",
       "A force of your own: override add_force(model, parameters, q, v, t) and return the "
@@ -312,7 +322,7 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
              std::string second, nb::object anchor, nb::object axis, nb::object anchor_a,
              nb::object anchor_b, std::optional<double> length, std::optional<double> lower,
              std::optional<double> upper, double stiffness, double damping, double rest,
-             double dry_friction, const MotorSpec* motor, bool collide) {
+             double dry_friction, const MotorSpec* motor, const FollowSpec* follow, bool collide) {
             JointSpec s;
             s.name = std::move(name);
             s.kind = kind;
@@ -330,6 +340,7 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
             s.rest = rest;
             s.dry_friction = dry_friction;
             if (motor != nullptr) s.motor = *motor;
+            if (follow != nullptr) s.follow = *follow;
             s.collide = collide;
             return index_of(b.add_joint(std::move(s)));
           },
@@ -339,7 +350,7 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
           nb::arg("anchor_b") = nb::none(), nb::arg("length") = nb::none(),
           nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(), nb::arg("stiffness") = 0.0,
           nb::arg("damping") = 0.0, nb::arg("rest") = 0.0, nb::arg("dry_friction") = 0.0,
-          nb::arg("motor") = nb::none(), nb::arg("collide") = false,
+          nb::arg("motor") = nb::none(), nb::arg("follow") = nb::none(), nb::arg("collide") = false,
           "anchor and axis in the world as built [m]; limits [m, rad], stiffness [N/m, N m/rad], "
           "damping [N s/m, N m s/rad], dry_friction [N, N m].");
 }

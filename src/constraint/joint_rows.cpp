@@ -2,8 +2,10 @@
 // constraint/joint_rows.cpp: joints, limits, motors, dry friction => C, e and Box or Orthant
 // blocks.
 //   e = beta Psi/h + (Psi(q, t+h) - Psi(q, t))/h + C_kin v_kin
-// Only a Position motor depends on time. A block is one row along the joint's coordinate s: lower
-// limit s - lo >= 0, upper limit hi - s >= 0, motor and friction |force| <= max.
+// Only a Position motor depends on time. The row of a joint that follows another is that of its
+// coordinate minus ratio times that of the leader's: up to four bodies, each once. A block is one
+// row along the joint's coordinate s: lower limit s - lo >= 0, upper limit hi - s >= 0, motor and
+// friction |force| <= max.
 #include "orthant/constraint/joint_rows.hpp"
 
 #include <algorithm>
@@ -96,14 +98,62 @@ void append_line(const Model& model, const Joint& j, const JointRow& row, double
   write_line(model, j, row, 0, sign, rows.values(rows.row_block_count() - 1), 1);
 }
 
+/// The same coordinate row seen from the bodies of two joints, `factor` on that of the second;
+/// a body of both gets one block.
+void append_pair(const Model& model, const Joint& j, const JointRow& row, const Joint& other,
+                 const JointRow& other_row, double factor, BlockRows& rows) {
+  rows.begin_row(1);
+  const Index line = rows.row_block_count() - 1;
+  const auto put = [&](BodyId id, const Vec3& linear, const Vec3& angular, double sign) {
+    if (!is_dynamic(model, id)) return;
+    const Body& body = model.body(id);
+    double part[6];
+    write(body, linear, angular, sign, part);
+    double* to = rows.values(line);
+    bool found = false;
+    for (const BlockRows::Entry& entry : rows.entries(line)) {
+      if (entry.block == body.dynamic) {
+        found = true;
+        break;
+      }
+      to += entry.width;
+    }
+    if (!found) to = rows.add(body.dynamic, body.v_begin, body.v_size);
+    for (Index i = 0; i < body.v_size; ++i) to[i] += part[i];
+  };
+  put(j.a, row.linear_a, row.angular_a, 1);
+  put(j.b, row.linear_b, row.angular_b, 1);
+  put(other.a, other_row.linear_a, other_row.angular_a, factor);
+  put(other.b, other_row.linear_b, other_row.angular_b, factor);
+}
+
+/// A joint that follows another, as it is now.
+struct Following {
+  const Joint& leader;
+  double ratio, psi;
+  JointRow row, leader_row;
+
+  Following(const View& view, const Joint& j)
+      : leader(view.model.joint(j.follow.leader)), ratio(view.parameters[j.follow.ratio]) {
+    const JointFramesT<double> f = view.frames(j), g = view.frames(leader);
+    psi = follow_residual(j, f, leader, g, ratio, view.parameters[j.follow.offset]);
+    row = joint_coordinate_row(j.kind, j.planar, f);
+    leader_row = joint_coordinate_row(leader.kind, leader.planar, g);
+  }
+  /// Rate that bodies which move as prescribed bring.
+  double moved(const Model& model, const Joint& j, const VecX& v) const {
+    return prescribed(model, j, row, v) - ratio * prescribed(model, leader, leader_row, v);
+  }
+};
+
 double joint_length(const View& view, const Joint& j) {
   return j.length == kNone ? 0 : view.parameters[j.length];
 }
 
-/// C of all joints and motors; value(joint, row number within it, row, frames) gives e.
-template <class Value, class MotorValue>
+/// C of all joints, motors and couplings; value(joint, row number within it, row, frames) gives e.
+template <class Value, class MotorValue, class FollowValue>
 void append_bilateral(const View& view, CanonicalProblem& problem, Value&& value,
-                      MotorValue&& motor_value) {
+                      MotorValue&& motor_value, FollowValue&& follow_value) {
   const Model& model = view.model;
   problem.e.resize(model.bilateral_count());
   for (const Joint& j : model.joints()) {
@@ -123,6 +173,12 @@ void append_bilateral(const View& view, CanonicalProblem& problem, Value&& value
     const JointRow row = joint_coordinate_row(j.kind, j.planar, f);
     append_line(model, j, row, 1, problem.C);
     problem.e[j.motor_row] = motor_value(j, row, f);
+  }
+  for (const Joint& j : model.joints()) {
+    if (j.follow.row == kNone) continue;
+    const Following x(view, j);
+    append_pair(model, j, x.row, x.leader, x.leader_row, -x.ratio, problem.C);
+    problem.e[j.follow.row] = follow_value(j, x);
   }
 }
 
@@ -165,7 +221,8 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
         double e = drive(j, x, t, h) + prescribed(model, j, row, v);
         if (j.motor.kind == MotorKind::Position) e += beta * motor_residual(j, f, x, t) / h;
         return e;
-      });
+      },
+      [&](const Joint& j, const Following& f) { return beta * f.psi / h + f.moved(model, j, v); });
 
   Index b = b_begin;
   for (const Joint& j : model.joints()) {
@@ -210,7 +267,8 @@ void append_joint_position_rows(const Model& model, const Parameters& parameters
       },
       [&](const Joint& j, const JointRow&, const JointFramesT<double>& f) {
         return j.motor.kind == MotorKind::Position ? motor_residual(j, f, x, t) : 0.0;
-      });
+      },
+      [](const Joint&, const Following& f) { return f.psi; });
   Index b = b_begin;
   for (const Joint& j : model.joints()) {
     if (j.lower == kNone && j.upper == kNone) continue;
@@ -231,6 +289,7 @@ void joint_error(const Model& model, const Parameters& parameters, const VecX& q
   const View view{model, parameters.values.data(), q};
   psi.resize(model.bilateral_count());
   for (const Joint& j : model.joints()) {
+    if (j.follow.row != kNone) psi[j.follow.row] = Following(view, j).psi;
     if (j.row_count == 0 && j.motor_row == kNone) continue;
     const JointFramesT<double> f = view.frames(j);
     for (Index i = 0; i < j.row_count; ++i)
@@ -246,6 +305,7 @@ double largest_joint_error(const Model& model, const Parameters& parameters, con
   const View view{model, parameters.values.data(), q};
   double largest = 0;
   for (const Joint& j : model.joints()) {
+    if (j.follow.row != kNone) largest = std::max(largest, std::abs(Following(view, j).psi));
     const JointFramesT<double> f = view.frames(j);
     for (Index i = 0; i < j.row_count; ++i)
       largest = std::max(largest,
@@ -265,6 +325,7 @@ void joint_rate(const Model& model, const Parameters& parameters, const VecX& q,
   const View view{model, parameters.values.data(), q};
   rate.resize(model.bilateral_count());
   for (const Joint& j : model.joints()) {
+    if (j.follow.row != kNone) rate[j.follow.row] = Following(view, j).moved(model, j, v);
     if (j.row_count == 0 && j.motor_row == kNone) continue;
     const JointFramesT<double> f = view.frames(j);
     for (Index i = 0; i < j.row_count; ++i)

@@ -517,25 +517,48 @@ ScalarOf<R> motor_error(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f
 
 enum class JointUse : std::uint8_t { Step, Impact, Position };
 
+/// What the rows of a joint multiply; a correction moves dynamic bodies only.
+template <class R>
+PairTwist<ScalarOf<R>> twists_of(R& r, const Joint& j, JointUse use) {
+  using T = ScalarOf<R>;
+  PairTwist<T> x = end_twists(r, j);
+  if (use != JointUse::Position) return x;
+  const auto rest = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
+    if (id != kWorld && r.x.model.body(id).is_dynamic()) return;
+    linear = angular = Vec3T<T>(T(0), T(0), T(0));
+  };
+  rest(j.a, x.v_a, x.w_a);
+  rest(j.b, x.v_b, x.w_b);
+  return x;
+}
+
+/// The row that couples a joint to its leader.
+template <class R>
+void follow_element(R& r, const Joint& j, JointUse use, double beta) {
+  using T = ScalarOf<R>;
+  const Joint& leader = r.x.model.joint(j.follow.leader);
+  const JointFramesT<T> f = frames_of(r, j), g = frames_of(r, leader);
+  const JointRowT<T> row = joint_coordinate_row<T>(j.kind, j.planar, f),
+                     other = joint_coordinate_row<T>(leader.kind, leader.planar, g);
+  const T ratio = r.parameter(j.follow.ratio);
+  T value = rate_of(row, twists_of(r, j, use)) - ratio * rate_of(other, twists_of(r, leader, use));
+  if (use == JointUse::Position || beta > 0) {
+    const T psi = follow_residual<T>(j, f, leader, g, ratio, r.parameter(j.follow.offset));
+    value += use == JointUse::Position ? psi : psi * T(beta) / r.duration();
+  }
+  r.bilateral(j.follow.row, value);
+  const T gamma(r.x.answer.gamma[j.follow.row]);
+  put_pair(r, j, along_row<T>(row, gamma), 1);
+  put_pair(r, leader, along_row<T>(other, -ratio * gamma), 1);
+}
+
 /// Bilateral rows of a joint and of its motor, in a step, at an impact, in a correction.
 template <class R>
 void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
   using T = ScalarOf<R>;
   if (j.row_count == 0 && j.motor_row == kNone) return;
   const JointFramesT<T> f = frames_of(r, j);
-  PairTwist<T> x;
-  if (use == JointUse::Position) {
-    const auto shift = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
-      T d[6] = {T(0), T(0), T(0), T(0), T(0), T(0)};
-      if (id != kWorld && r.x.model.body(id).is_dynamic()) r.end_velocity(id, d);
-      linear = linear_part(j.planar, d);
-      angular = angular_part(j.planar, d);
-    };
-    shift(j.a, x.v_a, x.w_a);
-    shift(j.b, x.v_b, x.w_b);
-  } else {
-    x = end_twists(r, j);
-  }
+  const PairTwist<T> x = twists_of(r, j, use);
   const VecX& gamma = r.x.answer.gamma;
   const double t = r.x.record.t, h = r.x.record.duration;
   for (Index i = 0; i < j.row_count; ++i) {
@@ -582,16 +605,7 @@ Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index 
   const JointFramesT<T> f = frames_of(r, j);
   const JointRowT<T> along = joint_coordinate_row<T>(j.kind, j.planar, f);
   const T s = joint_coordinate<T>(j.kind, j.planar, f);
-  PairTwist<T> x = end_twists(r, j);
-  if (!step) {
-    const auto rest = [&](BodyId id, Vec3T<T>& linear, Vec3T<T>& angular) {
-      if (id != kWorld && r.x.model.body(id).is_dynamic()) return;
-      linear = angular = Vec3T<T>(T(0), T(0), T(0));
-    };
-    rest(j.a, x.v_a, x.w_a);
-    rest(j.b, x.v_b, x.w_b);
-  }
-  const T rate = rate_of(along, x), h = step ? r.duration() : T(1);
+  const T rate = rate_of(along, twists_of(r, j, use)), h = step ? r.duration() : T(1);
   const VecX& lambda = r.x.answer.lambda;
   Index count = 0;
   const auto put = [&](double sign, const T& offset) {

@@ -57,9 +57,11 @@ void body_mass(Pull& r, BodyId id, bool with_velocity) { mass_adjoint(r, id, wit
 void body_mass(Push& r, BodyId id, bool with_velocity) { mass_element(r, id, with_velocity); }
 void bilateral(Pull& r, const Joint& joint, JointUse use, double beta) {
   bilateral_adjoint(r, joint, use, beta);
+  if (joint.follow.row != kNone) follow_element(r, joint, use, beta);
 }
 void bilateral(Push& r, const Joint& joint, JointUse use, double beta) {
   bilateral_element(r, joint, use, beta);
+  if (joint.follow.row != kNone) follow_element(r, joint, use, beta);
 }
 
 template <class R>

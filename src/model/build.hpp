@@ -55,9 +55,11 @@ struct ModelBuilder::Build {
   void node_forces();
   // build_joints.cpp
   void joints();
+  void followers();
   Joint joint(const JointSpec& spec, std::string name);
   void joint_frames(const JointSpec& spec, Joint& j, const std::string& where);
   void joint_coordinate(const JointSpec& spec, Joint& j, const std::string& where);
+  void follow(const JointSpec& spec, Joint& j, const std::string& where);
   // build_forces.cpp
   void gravity();
   void forces();

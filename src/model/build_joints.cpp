@@ -68,6 +68,54 @@ void ModelBuilder::Build::joints() {
   m.joined_.erase(std::unique(m.joined_.begin(), m.joined_.end()), m.joined_.end());
 }
 
+void ModelBuilder::Build::followers() {
+  for (std::size_t n = 0; n < specs.joints.size(); ++n)
+    if (!specs.joints[n].follow.joint.empty())
+      follow(specs.joints[n], m.joints_[n], say("joint", m.joints_[n].name));
+  for (const Joint& j : m.joints_) {
+    const Joint* at = &j;
+    for (std::size_t n = 0; at->follow.row != kNone && n < m.joints_.size(); ++n)
+      at = &m.joint(at->follow.leader);
+    if (at->follow.row != kNone)
+      throw Error(say("joint", j.name), "the joints that follow each other go round in a circle");
+  }
+}
+
+void ModelBuilder::Build::follow(const JointSpec& s, Joint& j, const std::string& where) {
+  const FollowSpec& spec = s.follow;
+  try {
+    j.follow.leader = m.find_joint(spec.joint);
+  } catch (const Error& error) {
+    throw Error(where, error.what());
+  }
+  const Joint& leader = m.joint(j.follow.leader);
+  const Joint* both[] = {&j, &leader};
+  for (const Joint* one : both)
+    if (!one->has_coordinate())
+      throw Error(where,
+                  "a joint and the one it follows need one coordinate each (Revolute, "
+                  "Prismatic or Distance), '" +
+                      one->name + "' has none");
+  need_finite(where, "follow.ratio", spec.ratio);
+  need_finite(where, "follow.offset", spec.offset);
+  const auto turns = [](const Joint& x) { return x.kind == JointKind::Revolute && !x.planar; };
+  const bool bounded = leader.lower != kNone && leader.upper != kNone;
+  const bool whole = turns(j) && std::round(spec.ratio) == spec.ratio;
+  if (turns(leader) && !bounded && !whole)
+    throw Error(where,
+                "follows the hinge '" + leader.name +
+                    "', whose angle is known up to full "
+                    "turns: give that one both limits, or let a hinge follow it with a whole "
+                    "ratio, got " +
+                    to_text(spec.ratio));
+  const std::string object = "joint/" + j.name;
+  const bool angle = j.kind == JointKind::Revolute, by_angle = leader.kind == JointKind::Revolute;
+  const char* unit = angle == by_angle ? "" : angle ? "rad/m" : "m/rad";
+  j.follow.ratio = table->add(object, "follow.ratio", spec.ratio, unit);
+  j.follow.offset = table->add(object, "follow.offset", spec.offset, angle ? "rad" : "m");
+  j.follow.row = m.bilateral_count_++;
+}
+
 Joint ModelBuilder::Build::joint(const JointSpec& s, std::string name) {
   const std::string where = say("joint", name);
   Joint j;
@@ -87,9 +135,9 @@ Joint ModelBuilder::Build::joint(const JointSpec& s, std::string name) {
     throw Error(where, "LockZ needs spatial bodies: planar ones have no z");
   joint_frames(s, j, where);
   joint_coordinate(s, j, where);
-  // A Distance with limits, a spring or a motor is a rope, a strut or a jack, no rod.
+  // A Distance with limits, a spring, a motor or a leader is a rope, a strut or a jack, no rod.
   const bool rod = j.lower == kNone && j.upper == kNone && j.stiffness == kNone &&
-                   j.damping == kNone && j.motor.kind == MotorKind::None;
+                   j.damping == kNone && j.motor.kind == MotorKind::None && s.follow.joint.empty();
   j.row_count = s.kind == JointKind::Distance && !rod ? 0 : rows_of(s.kind, j.planar);
   return j;
 }

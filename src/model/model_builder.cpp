@@ -109,6 +109,7 @@ Model ModelBuilder::build() const {
   b.gravity();
   b.joints();
   b.m.joint_by_name_ = sort_names(b.m.joints(), "joint");
+  b.followers();
   b.forces();
   (void)sort_names(b.m.forces(), "force");
   b.node_forces();

@@ -59,6 +59,19 @@ Model spatial_model() {
                          .velocity = 2,
                          .times = {0, 1},
                          .values = {0, 0.5}}});
+  // One leader that shares a body, one with a kinematic partner; the second is led by angle.
+  b.add_joint({.name = "rack",
+               .kind = JointKind::Prismatic,
+               .a = "l4",
+               .b = "cart",
+               .axis = Vec3(0, 1, 1),
+               .follow = {.joint = "joint2", .ratio = -2.5}});
+  b.add_joint({.name = "gear",
+               .kind = JointKind::Revolute,
+               .a = "l2",
+               .b = "l1",
+               .axis = Vec3(1, 0, 0),
+               .follow = {.joint = "joint1", .ratio = 3}});
   return b.build();
 }
 
@@ -81,6 +94,8 @@ Model planar_model() {
   b.add_joint({.kind = JointKind::Weld, .a = "p3", .b = "p2"});
   b.add_joint({.kind = JointKind::Distance, .a = "p3", .b = "p0"});
   b.add_joint({.kind = JointKind::LockY, .a = "p3"});
+  b.add_joint(
+      {.kind = JointKind::Pin, .a = "p2", .b = "p0", .follow = {.joint = "joint1", .ratio = 0.7}});
   b.add_joint({.kind = JointKind::LockRotation, .a = "p3", .b = "p1"});
   return b.build();
 }
@@ -154,8 +169,8 @@ TEST(JointRows, AsBuiltNoErrorAndFullCount) {
     EXPECT_LT(largest_joint_error(model, model.default_parameters(), model.rest_state().q, -0.05),
               1e-15);
   }
-  EXPECT_EQ(spatial_model().bilateral_count(), 6 + 5 + 5 + 3 + 1 + 1 + 1 + 3 + 5 + 1);
-  EXPECT_EQ(planar_model().bilateral_count(), 2 + 2 + 2 + 3 + 1 + 1 + 1);
+  EXPECT_EQ(spatial_model().bilateral_count(), 6 + 5 + 5 + 3 + 1 + 1 + 1 + 3 + 5 + 1 + 6 + 6);
+  EXPECT_EQ(planar_model().bilateral_count(), 2 + 2 + 2 + 3 + 1 + 1 + 1 + 3);
 }
 
 TEST(JointRows, ParametersMoveTheError) {
@@ -166,6 +181,10 @@ TEST(JointRows, ParametersMoveTheError) {
   joint_error(model, p, model.rest_state().q, -0.05, psi);
   EXPECT_NEAR(psi[model.joint(JointId{3}).row_begin], 0.125, 1e-15);
   EXPECT_NEAR(largest_joint_error(model, p, model.rest_state().q, -0.05), 0.125, 1e-15);
+  p.values[p.table->find("joint/rack.follow.offset")] = 0.25;
+  joint_error(model, p, model.rest_state().q, -0.05, psi);
+  EXPECT_NEAR(psi[model.joint(model.find_joint("rack")).follow.row], -0.25, 1e-15);
+  EXPECT_NEAR(largest_joint_error(model, p, model.rest_state().q, -0.05), 0.25, 1e-15);
 }
 
 // The planar hinge of the notation page: A [[1, 0, -r_y], [0, 1, r_x]], B the negative.

@@ -186,6 +186,63 @@ TEST(PartsGradient, WeldPinSliderAndRodInThePlane) {
   expect_exact(b.build(), tight(), 10);
 }
 
+// Fingers that close on a block (prismatic, shared parent) and a rack that turns a wheel; the
+// block is struck, so the couplings hold at impacts and in corrections, too.
+TEST(PartsGradient, JointsThatFollowOthers) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.3, .restitution = 0.2});
+  b.add_body(
+      {.name = "palm", .position = {0, 0, 1}, .shapes = {{.shape = Shape::box(0.2, 0.1, 0.1)}}});
+  const auto finger = [&](const char* name, double x) {
+    b.add_body({.name = name,
+                .position = {x, 0, 1.3},
+                .orientation = exp_rotation(Vec3(0.02 * x, 0, 0.1)),
+                .velocity = {-2 * x, 0, 0},
+                .shapes = {{.shape = Shape::sphere(0.05), .material = "m"}}});
+  };
+  finger("left", -0.2);
+  finger("right", 0.2);
+  b.add_body({.name = "wheel",
+              .position = {0, 0.5, 1},
+              .orientation = exp_rotation(Vec3(0.3, 0.1, 0)),
+              .shapes = {{.shape = Shape::sphere(0.1), .mask = 0}}});
+  b.add_body({.name = "block",
+              .position = {0.01, 0.01, 1.3},
+              .velocity = {0.3, 0, 0},
+              .shapes = {{.shape = Shape::sphere(0.1), .material = "m"}}});
+  b.add_joint({.name = "base",
+               .kind = JointKind::Revolute,
+               .a = "palm",
+               .anchor = {0, 0, 1},
+               .axis = {0, 1, 0}});
+  b.add_joint({.name = "first",
+               .kind = JointKind::Prismatic,
+               .a = "left",
+               .b = "palm",
+               .anchor = {-0.2, 0, 1.3},
+               .axis = {1, 0, 0.05},
+               .stiffness = 30,
+               .rest = 0.1});
+  b.add_joint({.name = "second",
+               .kind = JointKind::Prismatic,
+               .a = "right",
+               .b = "palm",
+               .anchor = {0.2, 0, 1.3},
+               .axis = {1, 0, 0},
+               .follow = {.joint = "first", .ratio = -1.1, .offset = 0.002}});
+  b.add_joint({.name = "axle",
+               .kind = JointKind::Revolute,
+               .a = "wheel",
+               .b = "palm",
+               .anchor = {0, 0.5, 1},
+               .axis = {0.1, 1, 0},
+               .follow = {.joint = "first", .ratio = 3}});
+  const GradientCheck check = expect_exact(b.build(), tight(), 8, 0.9);
+  for (const char* name : {"joint/second.follow.ratio", "joint/second.follow.offset",
+                           "joint/axle.follow.ratio", "joint/axle.follow.offset"})
+    EXPECT_EQ(row_of(check, name).status, CheckStatus::Compared) << name;
+}
+
 TEST(PartsGradient, EllipsoidsRollAndTouch) {
   ModelBuilder b;
   b.add_material({.name = "m", .friction = 0.3, .restitution = 0.3});

@@ -100,6 +100,88 @@ TEST(Urdf, FallsUnderGravityAndKeepsItsJoints) {
   EXPECT_GT(x.q[base.q_begin + 2], 0.05);
 }
 
+constexpr const char* kGripper = R"(<robot name="gripper">
+<link name="palm"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial></link>
+<link name="left"><inertial><mass value="0.5"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial></link>
+<link name="right"><inertial><mass value="0.2"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial></link>
+<link name="screw"><inertial><mass value="0.2"/><inertia ixx="0.01" iyy="0.01" izz="0.02"/></inertial></link>
+<joint name="l" type="prismatic"><parent link="palm"/><child link="left"/><origin xyz="0.1 0 0"/>
+  <axis xyz="0 0 2"/><limit lower="-0.5" upper="0.25"/></joint>
+<joint name="r" type="prismatic"><parent link="palm"/><child link="right"/><origin xyz="-0.1 0 0"/>
+  <axis xyz="0 0 1"/><limit lower="-0.5" upper="0.5"/><mimic joint="l" multiplier="-1" offset="0.05"/></joint>
+<joint name="s" type="continuous"><parent link="palm"/><child link="screw"/>
+  <axis xyz="0 0 1"/><mimic joint="r" multiplier="10" offset="0.1"/></joint>
+%s</robot>)";
+
+std::string gripper(const std::string& more = "") {
+  std::string text = kGripper;
+  return text.replace(text.find("%s"), 2, more);
+}
+
+TEST(Urdf, MimicCouplesJointsAndPlacesLinksAtTheirOffset) {
+  const TemporaryFolder folder;
+  write_file(folder.file("gripper.urdf"), gripper());
+  write_file(folder.file("scene.yaml"),
+             "orthant: 1\nurdf: {file: gripper.urdf, fixed: true}\nstep: {h: 0.01}\n");
+  LoadedScene scene = load_scene(folder.file("scene.yaml"));
+  const Model& m = scene.model;
+  // r = 0.05 where l = 0; s = 10 r + 0.1 = 0.6 rad.
+  const Pose right = body_pose(m.body(m.find_body("right")), scene.state.q.data());
+  EXPECT_LT((right.x - Vec3(-0.1, 0, 0.05)).norm(), 1e-15);
+  const Pose screw = body_pose(m.body(m.find_body("screw")), scene.state.q.data());
+  EXPECT_NEAR(screw.p.z, std::sin(0.3), 1e-15);
+  EXPECT_NEAR(scene.parameters.get("joint/r.lower"), -0.55, 1e-15);
+  EXPECT_NEAR(scene.parameters.get("joint/r.upper"), 0.45, 1e-15);
+  EXPECT_THAT(::testing::PrintToString(scene.notes), ::testing::Not(HasSubstr("mimic")));
+
+  // The palm is held, the left finger sinks, the right one rises, the screw turns:
+  //   l'' (m_l + m_r + 10^2 I_z) = -(m_l - m_r) g
+  const double fall = 0.3 * 9.81 / (0.5 + 0.2 + 100 * 0.02);
+  State x = scene.state;
+  RolloutReport report = rollout(m, scene.parameters, scene.settings, x, 50);
+  EXPECT_EQ(report.failed_steps, 0);
+  EXPECT_LT(report.joint_error, 1e-9);
+  const auto speed = [&](const char* body, Index part) {
+    return x.v[m.body(m.find_body(body)).v_begin + part];
+  };
+  EXPECT_NEAR(speed("left", 2), -0.5 * fall, 1e-9);
+  EXPECT_NEAR(speed("right", 2), 0.5 * fall, 1e-9);
+  EXPECT_NEAR(speed("screw", 5), 10 * 0.5 * fall, 1e-8);
+  // The right finger's own limit, r = 0.5, stops all three.
+  report = rollout(m, scene.parameters, scene.settings, x, 150);
+  EXPECT_EQ(report.failed_steps, 0);
+  EXPECT_NEAR(body_pose(m.body(m.find_body("right")), x.q.data()).x[2], 0.5, 1e-8);
+  EXPECT_NEAR(body_pose(m.body(m.find_body("left")), x.q.data()).x[2], -0.45, 1e-8);
+  EXPECT_NEAR(speed("screw", 5), 0, 1e-8);
+  // The scene of a run says the same.
+  EXPECT_EQ(parse_scene(scene.resolved, "resolved.yaml").resolved, scene.resolved);
+  EXPECT_THAT(scene.resolved, HasSubstr("follow: {joint: r, ratio: 10}"));
+}
+
+TEST(Urdf, MimicThatCannotHoldIsNamed) {
+  const auto joint = [](const char* name, const std::string& mimic) {
+    return "<link name='" + std::string(name) +
+           "'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial></link>\n"
+           "<joint name='" +
+           name + "' type='continuous'><parent link='palm'/><child link='" + name + "'/>" + mimic +
+           "</joint>\n";
+  };
+  const auto error_of = [](const std::string& text) {
+    try {
+      return ::testing::PrintToString(parse_urdf(text, "g.urdf").notes);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(error_of(gripper(joint("w", "<mimic joint='x'/>"))),
+              HasSubstr("there is no joint 'x' to mimic"));
+  EXPECT_THAT(error_of(gripper(joint("w", "<mimic joint='w'/>"))), HasSubstr("circle"));
+  EXPECT_THAT(error_of(gripper(joint("w", "") + joint("z", "<mimic joint='w' multiplier='0.5'/>"))),
+              HasSubstr("ignored <mimic> of a hinge without limits"));
+  EXPECT_THAT(error_of(gripper(joint("w", "") + joint("z", "<mimic joint='w' multiplier='-3'/>"))),
+              ::testing::Not(HasSubstr("mimic")));
+}
+
 TEST(Urdf, BadFilesAreRefusedWithTheLine) {
   const TemporaryFolder folder;
   const auto error_of = [&](const std::string& text) {

@@ -209,6 +209,24 @@ TEST(BadInput, Joints) {
                  .a = "ball",
                  .motor = {.kind = MotorKind::Velocity, .max_force = -1}},
                 {"joint 'j'", "max_force", "-1"});
+  const auto follows = [](FollowSpec follow, std::vector<std::string> words,
+                          JointKind leader = JointKind::Revolute) {
+    refused(
+        [&](ModelBuilder& b) {
+          b.add_joint({.name = "wheel", .kind = leader, .a = "ball"});
+          b.add_joint({.name = "j",
+                       .kind = JointKind::Prismatic,
+                       .a = "cube",
+                       .follow = std::move(follow)});
+        },
+        std::move(words));
+  };
+  follows({.joint = "whel"}, {"joint 'j'", "did you mean 'wheel'"});
+  follows({.joint = "j"}, {"joint 'j'", "circle"});
+  follows({.joint = "wheel", .ratio = kNan}, {"joint 'j'", "ratio", "nan"}, JointKind::Prismatic);
+  follows({.joint = "wheel", .offset = kNan}, {"joint 'j'", "offset", "nan"}, JointKind::Prismatic);
+  follows({.joint = "wheel"}, {"joint 'j'", "'wheel' has none"}, JointKind::Ball);
+  follows({.joint = "wheel", .ratio = 0.5}, {"joint 'j'", "'wheel'", "both limits", "0.5"});
 }
 
 TEST(BadInput, AxesAreNormalised) {

@@ -51,6 +51,62 @@ struct World {
   StepWorkspace work;
 };
 
+// Two flywheels in gear, driven by a constant torque: alpha = torque / (I1 + ratio^2 I2), whole
+// turns included. A weight on a rack turns a wheel: a = g m / (m + ratio^2 I).
+TEST(Step, GearsAndRacksFollowInClosedForm) {
+  const Mat3 I1 = Vec3(1, 1, 0.5).asDiagonal(), I2 = Vec3(1, 1, 0.3).asDiagonal();
+  for (const bool planar : {false, true}) {
+    ModelBuilder b;
+    b.set_gravity(planar ? Vec3(0, -kG, 0) : Vec3(0, 0, -kG));
+    const auto body = [&](const char* name, double x, const Mat3& inertia) {
+      b.add_body({.name = name,
+                  .motion = planar ? Motion::Planar : Motion::Spatial,
+                  .position = Vec3(x, 0, 0),
+                  .mass = 2.0,
+                  .inertia = inertia,
+                  .center_of_mass = Vec3::Zero()});
+    };
+    body("one", 0, I1);
+    body("two", 1, I2);
+    body("drum", 2, I1);
+    body("weight", 3, I2);
+    const auto hinge = [](const char* name, const char* a, double x) {
+      return JointSpec{.name = name, .kind = JointKind::Revolute, .a = a, .anchor = Vec3(x, 0, 0)};
+    };
+    const double ratio = -2, radius = 0.4;
+    JointSpec second = hinge("second", "two", 1), wheel = hinge("wheel", "drum", 2);
+    second.follow = {.joint = "first", .ratio = ratio};
+    wheel.follow = {.joint = "rack", .ratio = 1 / radius, .offset = 0};
+    b.add_joint(second);  // before its leader: order is of no matter
+    b.add_joint(hinge("first", "one", 0));
+    b.add_joint(wheel);
+    b.add_joint({.name = "rack",
+                 .kind = JointKind::Prismatic,
+                 .a = "weight",
+                 .anchor = Vec3(3, 0, 0),
+                 .axis = planar ? Vec3(0, -1, 0) : Vec3(0, 0, -1)});
+    b.add_force(BodyForceSpec{.name = "push", .body = "one", .torque = Vec3(0, 0, 3)});
+    World w(b.build());
+    const int steps = 300;
+    for (int i = 0; i < steps; ++i) {
+      const StepReport report = w.step();
+      ASSERT_EQ(report.outcome, Outcome::Converged);
+      ASSERT_LT(report.joint_error, 1e-9);
+    }
+    const double t = steps * w.settings.h, spin = t * 3 / (0.5 + ratio * ratio * 0.3);
+    const double fall = t * kG * 2 / (2 + 0.5 / (radius * radius));
+    const auto velocity = [&](const char* name, Index planar_part, Index spatial_part) {
+      const Body& body_ = w.model.body(w.model.find_body(name));
+      return w.x.v[body_.v_begin + (planar ? planar_part : spatial_part)];
+    };
+    EXPECT_NEAR(velocity("one", 2, 5), spin, 1e-9 * spin);
+    EXPECT_NEAR(velocity("two", 2, 5), ratio * spin, 1e-9 * spin);
+    EXPECT_NEAR(velocity("weight", 1, 2), -fall, 1e-9 * fall);
+    EXPECT_NEAR(velocity("drum", 2, 5), fall / radius, 1e-9 * fall);
+    EXPECT_GT(spin * t / 2, 2 * std::acos(-1.0));  // more than a turn
+  }
+}
+
 // A robot that falls with its fingers at their stops: the rows of these limits see no motion at
 // all, the answer is zero, and rounding must not count as an error.
 TEST(Step, LimitsAtTheirStopsWithoutMotionConverge) {

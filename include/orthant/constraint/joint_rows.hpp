@@ -2,9 +2,9 @@
 // constraint/joint_rows.hpp: joints => bilateral rows C, e and unilateral blocks D, b.
 //   e = beta Psi(q, t)/h + (Psi(q, t + h) - Psi(q, t))/h,   C = dPsi/dq by the tangent of q
 // Joint frames and rows: model/joint_kernel.hpp. Row order: all joints in model order, then
-// the motors without force limit; blocks: joint by joint lower limit, upper limit, limited motor,
-// dry friction. The difference quotient in time makes a prescribed motion exact at the end of the
-// step.
+// the motors without force limit, then the joints that follow another; blocks: joint by joint lower
+// limit, upper limit, limited motor, dry friction. The difference quotient in time makes a
+// prescribed motion exact at the end of the step.
 #pragma once
 
 #include "orthant/model/model.hpp"

@@ -277,14 +277,28 @@ T motor_speed(const Motor& motor, const T* parameters, double t) {
   return parameters[motor.velocity] + table_slope(motor.table, parameters, t);
 }
 
-/// Psi of a Position motor: coordinate minus target; for a hinge in space the nearest turn.
+/// A difference of coordinates of the joint; for a hinge in space the nearest turn.
 template <class T>
-T motor_residual(const Joint& joint, const JointFramesT<T>& f, const T* parameters, double t) {
-  const T x =
-      joint_coordinate(joint.kind, joint.planar, f) - motor_target(joint.motor, parameters, t);
+T nearest_turn(const Joint& joint, const T& x) {
   if (joint.kind != JointKind::Revolute || joint.planar) return x;
   const double turn = 2 * std::numbers::pi;
   return x - T(turn * std::round(value_of(x) / turn));
+}
+
+/// Psi of a Position motor: coordinate minus target.
+template <class T>
+T motor_residual(const Joint& joint, const JointFramesT<T>& f, const T* parameters, double t) {
+  return nearest_turn<T>(joint, joint_coordinate(joint.kind, joint.planar, f) -
+                                    motor_target(joint.motor, parameters, t));
+}
+
+/// Psi of a joint that follows another: f and g are the frames of the two.
+template <class T>
+T follow_residual(const Joint& joint, const JointFramesT<T>& f, const Joint& leader,
+                  const JointFramesT<T>& g, const T& ratio, const T& offset) {
+  return nearest_turn<T>(joint, joint_coordinate(joint.kind, joint.planar, f) -
+                                    ratio * joint_coordinate(leader.kind, leader.planar, g) -
+                                    offset);
 }
 
 }  // namespace orthant

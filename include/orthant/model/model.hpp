@@ -140,6 +140,14 @@ struct Motor {
   TimeTable table;
 };
 
+/// Couples two joints, as gears or the fingers of a gripper:
+///   coordinate = ratio x coordinate of the leader + offset
+struct Follow {
+  JointId leader{kNone};
+  Index ratio = kNone, offset = kNone;  ///< parameters
+  Index row = kNone;  ///< bilateral row, after those of the motors; kNone: the joint follows none
+};
+
 struct Joint {
   std::string name;
   JointKind kind = JointKind::Weld;
@@ -155,6 +163,7 @@ struct Joint {
   Index dry_friction = kNone;             ///< parameter [N, N m]
   Motor motor;
   Index motor_row = kNone;  ///< bilateral row of an unlimited motor, after the rows of all joints
+  Follow follow;
 
   /// Has one coordinate that limits, motors, springs and actuators act along.
   bool has_coordinate() const {
@@ -230,7 +239,7 @@ class Model {
   /// Velocity blocks of H: dynamic bodies, then the free nodes of flexible parts.
   Index velocity_block_count() const { return dynamic_count() + free_node_count_; }
   Index control_count() const { return static_cast<Index>(actuators_.size()); }
-  Index bilateral_count() const { return bilateral_count_; }  ///< rows of joints and motors
+  Index bilateral_count() const { return bilateral_count_; }  ///< of joints, motors, couplings
   Index tie_row_count() const { return tie_row_count_; }      ///< rows of ties, after those
 
   LawOfMotion law() const { return law_; }

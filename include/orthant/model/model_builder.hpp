@@ -66,6 +66,15 @@ struct MotorSpec {
   std::vector<double> times = {}, values = {};
 };
 
+/// coordinate = ratio x coordinate of `joint` + offset, whatever it takes (URDF: mimic). The angle
+/// of a hinge in space is known up to full turns: such a leader has both limits, or the follower is
+/// one, too, and the ratio whole.
+struct FollowSpec {
+  std::string joint = {};  ///< the leader; empty: none
+  double ratio = 1;        ///< [-, m/rad, rad/m]
+  double offset = 0;       ///< [m, rad]
+};
+
 struct JointSpec {
   std::string name = {};  ///< empty: "joint<number>"
   JointKind kind = JointKind::Weld;
@@ -84,6 +93,7 @@ struct JointSpec {
   double rest = 0;                    ///< of the spring; Distance: 0 means as built
   double dry_friction = 0;            ///< [N, N m]
   MotorSpec motor = {};
+  FollowSpec follow = {};
   bool collide = false;  ///< joined bodies do touch
 };
 

@@ -209,6 +209,21 @@ const Table<MotorSpec>& table_of<MotorSpec>() {
 }
 
 template <>
+const Table<FollowSpec>& table_of<FollowSpec>() {
+  using T = FollowSpec;
+  static const Table<T> table =
+      Table<T>("follow", "Couples the coordinate of a joint to that of another: gears, grippers.")
+          .add("joint", &T::joint,
+               "the leader; a hinge in space needs both limits, or a hinge that follows with a "
+               "whole ratio",
+               {.required = true})
+          .add("ratio", &T::ratio, "coordinate = ratio x that of the leader + offset",
+               {.unit = "-, m/rad, rad/m"})
+          .add("offset", &T::offset, "", {.unit = "m, rad"});
+  return table;
+}
+
+template <>
 const Table<JointDescription>& table_of<JointDescription>() {
   using T = JointDescription;
   static const Table<T> table =
@@ -236,6 +251,7 @@ const Table<JointDescription>& table_of<JointDescription>() {
           .add("dry_friction", &T::dry_friction, "force or torque it resists",
                {.unit = "N, N m", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
           .add("motor", &T::motor, "", {.only = {"revolute", "prismatic", "distance"}})
+          .add("follow", &T::follow, "", {.only = {"revolute", "prismatic", "distance"}})
           .add("collide", &T::collide, "the joined bodies do touch");
   return table;
 }
@@ -382,6 +398,7 @@ std::vector<const ObjectInfo*> all_tables() {
           &table_of<UrdfDescription>().info(),
           &table_of<JointDescription>().info(),
           &table_of<MotorSpec>().info(),
+          &table_of<FollowSpec>().info(),
           &table_of<ForceDescription>().info(),
           &table_of<ActuatorDescription>().info(),
           &table_of<StepSettings>().info(),

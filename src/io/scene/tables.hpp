@@ -16,6 +16,7 @@ ORTHANT_TABLE(BodyDescription);
 ORTHANT_TABLE(MaterialDescription);
 ORTHANT_TABLE(MaterialPairDescription);
 ORTHANT_TABLE(MotorSpec);
+ORTHANT_TABLE(FollowSpec);
 ORTHANT_TABLE(JointDescription);
 ORTHANT_TABLE(RegionDescription);
 ORTHANT_TABLE(AttachmentDescription);

@@ -26,6 +26,11 @@ struct UrdfJoint {
   Pose X_PJ;
   Vec3 axis = Vec3::UnitX();
   const XMLElement* element = nullptr;
+  const XMLElement* mimic = nullptr;  ///< of a joint that has a coordinate
+  double start = 0;                   ///< its position where all leaders are at zero
+
+  bool slides() const { return type == "prismatic"; }
+  bool has_coordinate() const { return slides() || type == "revolute" || type == "continuous"; }
 };
 
 /// Roll, pitch, yaw about the fixed axes x, y, z.
@@ -69,6 +74,7 @@ class UrdfReader {
       }
     }
     if (links_.empty()) throw Error(path_, "has no links");
+    find_starts();
     place_links();
     make_bodies();
     make_joints();
@@ -144,10 +150,45 @@ class UrdfReader {
       if (e.FirstChildElement(tag) != nullptr) ignore(std::string("<") + tag + ">");
     const bool turns = joint.type != "fixed" && joint.type != "floating";
     if (turns && !(joint.axis.norm() > 1e-6)) fail(e, "joint '" + joint.name + "' has no axis");
+    if (joint.has_coordinate()) joint.mimic = e.FirstChildElement("mimic");
     joints_.push_back(std::move(joint));
   }
 
-  /// Poses at joint positions zero, from the root outwards.
+  const UrdfJoint& leader_of(const UrdfJoint& joint) const {
+    const std::string name = attribute(*joint.mimic, "joint");
+    const auto found = std::find_if(joints_.begin(), joints_.end(),
+                                    [&](const UrdfJoint& j) { return j.name == name; });
+    if (found == joints_.end()) fail(*joint.mimic, "there is no joint '" + name + "' to mimic");
+    if (!found->has_coordinate())
+      fail(*joint.mimic, "joint '" + name + "' is " + found->type + " and cannot be mimicked");
+    return *found;
+  }
+  double multiplier(const UrdfJoint& joint) const {
+    return number_or(*joint.mimic, "multiplier", 1);
+  }
+
+  /// start = multiplier x start of the leader + offset, back to a joint that mimics none.
+  void find_starts() {
+    for (UrdfJoint& joint : joints_) {
+      double factor = 1;
+      const UrdfJoint* at = &joint;
+      for (std::size_t n = 0; at->mimic != nullptr; ++n, at = &leader_of(*at)) {
+        if (n == joints_.size()) fail(*joint.mimic, "the <mimic> of joints go round in a circle");
+        joint.start += factor * number_or(*at->mimic, "offset", 0);
+        factor *= multiplier(*at);
+      }
+      if (!std::isfinite(joint.start)) fail(*joint.mimic, "<mimic> leads beyond all numbers");
+    }
+  }
+
+  /// The child in the joint's frame at its start.
+  static Pose moved(const UrdfJoint& joint) {
+    if (joint.start == 0) return {};
+    const Vec3 along = joint.start * joint.axis.normalized();
+    return joint.slides() ? Pose{along, {}} : Pose{Vec3::Zero(), exp_rotation(along)};
+  }
+
+  /// Poses at joint positions zero, those that mimic at their start, from the root outwards.
   void place_links() {
     std::map<std::string, const UrdfJoint*> to_parent;
     for (const UrdfJoint& joint : joints_) {
@@ -166,7 +207,7 @@ class UrdfReader {
       placed = false;
       for (const UrdfJoint& joint : joints_) {
         if (poses_.contains(joint.child) || !poses_.contains(joint.parent)) continue;
-        poses_[joint.child] = compose(poses_[joint.parent], joint.X_PJ);
+        poses_[joint.child] = compose(compose(poses_[joint.parent], joint.X_PJ), moved(joint));
         placed = true;
       }
     }
@@ -347,16 +388,33 @@ class UrdfReader {
         continue;
       }
       if (joint.kind != JointKind::Weld) read_limits(j, joint);
-      if (j.element->FirstChildElement("mimic") != nullptr)
-        ignore("<mimic> (the joint moves by itself)");
+      kept_.emplace(j.name, scene_.joints.size());
       scene_.joints.push_back(std::move(joint));
     }
+    for (const UrdfJoint& j : joints_)
+      if (j.mimic != nullptr) couple(j);
+  }
+
+  /// Both coordinates are zero as placed, so no offset is left.
+  void couple(const UrdfJoint& j) {
+    const UrdfJoint& leader = leader_of(j);
+    const double ratio = multiplier(j);
+    const JointDescription& led_by = scene_.joints[kept_.at(leader.name)];
+    const bool whole = !j.slides() && std::round(ratio) == ratio;
+    if (!leader.slides() && !(led_by.lower && led_by.upper) && !whole) {
+      ignore(
+          "<mimic> of a hinge without limits in a ratio that is not whole (the joint moves by "
+          "itself)");
+      return;
+    }
+    scene_.joints[kept_.at(j.name)].follow = {led_by.name, ratio, 0};
   }
 
   void read_limits(const UrdfJoint& j, JointDescription& joint) {
     if (const XMLElement* limit = j.element->FirstChildElement("limit")) {
       if (j.type != "continuous") {
-        const double lower = number_or(*limit, "lower", 0), upper = number_or(*limit, "upper", 0);
+        const double lower = number_or(*limit, "lower", 0) - j.start,
+                     upper = number_or(*limit, "upper", 0) - j.start;
         // The coordinate of a hinge is an angle in (-pi, pi); a range it cannot leave is no limit.
         const bool whole =
             joint.kind == JointKind::Revolute && (lower <= -2 * kQuarter || upper >= 2 * kQuarter);
@@ -393,6 +451,7 @@ class UrdfReader {
   std::vector<UrdfJoint> joints_;
   std::set<std::string> roots_;
   std::map<std::string, Pose> poses_;
+  std::map<std::string, std::size_t> kept_;  ///< joints of the file by name, in the scene
   std::map<std::string, int> ignored_;
 };
 
