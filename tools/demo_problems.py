@@ -110,9 +110,9 @@ def problems(command, out):
         raise SystemExit(complaint)
     seconds = time.monotonic() - start
     good = sum(item.get("outcome") == "converged" for item in objects)
-    print(f"  {good} of {len(objects)} problems of tests/data converged in {seconds:.1f} s")
+    print(f"  {good} of {len(objects)} problems of tests/data converged in {1e3 * seconds:.0f} ms")
     svg = (out / "convergence.svg").read_text()
-    summary = (f"{good} of {len(objects)} converged to {TOLERANCE:g} in {seconds:.1f} s. "
+    summary = (f"{good} of {len(objects)} converged to {TOLERANCE:g} in {1e3 * seconds:.0f} ms. "
                "lcp_Pang_isolated_sol_perturbed has no solution and must not converge; Rectangular_mlcp "
                "has more rows than unknowns and is refused.")
     return (svg[svg.index("<svg"):], summary, "\n".join(table_row(item) for item in objects),

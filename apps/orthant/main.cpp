@@ -23,6 +23,16 @@ std::string_view option_name(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
+/// The option that was probably meant: near in letters, or one name begins the other (--tolerance).
+std::string nearest_option(std::string_view name, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  std::string near = nearest_spelling(name, views.data(), views.size());
+  if (!near.empty()) return near;
+  for (const std::string_view option : views)
+    if (name.starts_with(option) || option.starts_with(name)) return std::string(option);
+  return {};
+}
+
 /// "unknown command 'solv' (did you mean solve?)".
 std::string unknown_command(const CLI::App& root, const std::string& word) {
   std::vector<std::string> known;
@@ -49,8 +59,7 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
     for (const CLI::Option* option : command.get_options()) {
       for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
     }
-    const std::vector<std::string_view> views(known.begin(), known.end());
-    const std::string near = nearest_spelling(name, views.data(), views.size());
+    const std::string near = nearest_option(name, known);
     message = fmt::format("unknown option {}", name);
     if (!near.empty()) message += fmt::format(" (did you mean {}?)", near);
     break;

@@ -78,6 +78,7 @@ constexpr Index kSmallIsland = 100;  // blocks up to which finding that out cost
 constexpr Index kLargePile = 500;    // blocks beyond which a chain without end takes minutes
 constexpr double kPileWork = 6e5;    // multiply-adds a block that it may spend then
 constexpr double kLoose = 1e-9;  // tolerance from which on nobody asks for an answer to rounding
+constexpr double kRough = 1e-5;  // tolerance from which on sweeps are cheaper than a factorisation
 constexpr double kFinished = 1e-14;  // residual below which an answer is as good as rounding allows
 
 /// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
@@ -404,7 +405,9 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
     work_limit = kPileWork * static_cast<double>(traits.blocks);
     run.limits.work_limit = work_limit;
   }
-  run.rough = takes_pair_blocks(traits) && run.limits.tolerance >= kLoose;
+  run.rough = takes_pair_blocks(traits)
+                  ? run.limits.tolerance >= kLoose
+                  : traits.blocks > kSmallIsland && run.limits.tolerance >= kRough;
   if (wanted == Method::Automatic && run.warm) {
     run.residual = judge_island(run);
     if (run.residual <= run.limits.tolerance) {

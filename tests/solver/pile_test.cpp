@@ -53,6 +53,32 @@ TEST(Pile, FromTheAnswerOfAPileAHairLighterNeedsNoInteriorPoint) {
   }
 }
 
+TEST(Pile, AskedForRoughlyTakesSweepsAlone) {
+  // From the answer of a pile 1 % lighter: at 1e-3 no factorisation is worth its time, at 1e-10 the
+  // sets of that answer are tried first.
+  const CanonicalProblem p = testing::sphere_packing(80, 0.5, true);
+  ASSERT_GT(p.block_count(), 100);
+  CanonicalProblem lighter = p;
+  lighter.k *= 0.99;
+  Solution start = zero_solution(p);
+  SolveWorkspace work;
+  ASSERT_EQ(solve(lighter, {.tolerance = 1e-10}, work, start).outcome, Outcome::Converged);
+  for (const double tolerance : {1e-3, 1e-10}) {
+    SCOPED_TRACE(tolerance);
+    ASSERT_GT(judge(p, start).value, tolerance);
+    Solution x = start;
+    const SolveReport report = solve(p, {.tolerance = tolerance}, work, x);
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_LE(judge(p, x).value, tolerance);
+    ASSERT_FALSE(report.attempts.empty());
+    EXPECT_EQ(report.attempts.front().method,
+              tolerance == 1e-3 ? Method::GaussSeidel : Method::Polish);
+    if (tolerance == 1e-3) {
+      EXPECT_EQ(report.attempts.size(), 1u);
+    }
+  }
+}
+
 TEST(Pile, ALargeOneEndsWhenItsWorkIsUsedUp) {
   // Too little for any answer: the best one comes back, with the name of what ended it.
   const CanonicalProblem p = testing::sphere_packing(100, 0.5, true);
