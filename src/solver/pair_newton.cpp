@@ -163,6 +163,7 @@ class PairNewton {
   /// body have the same rows.
   void build_pattern(Index bodies) {
     std::vector<std::pair<Index, Index>> blocks;  // (column, row) as places in the order
+    blocks.reserve(static_cast<std::size_t>(bodies) + w_.links.size());
     for (Index b = 0; b < bodies; ++b) blocks.emplace_back(w_.position[b], w_.position[b]);
     for (const auto& [a, b] : w_.links) {
       const auto [lo, hi] = std::minmax(w_.position[a], w_.position[b]);
