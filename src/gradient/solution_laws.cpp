@@ -24,7 +24,7 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Law& law = p->laws[c];
     const Index at = offset[c];
-    double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim];
+    double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim] = {};
     for (int r = 0; r < law.dim; ++r) w[r] = x.w[at + r];
     w[0] += shift_of(law, x.w.data() + at);
     double total = 0;
