@@ -170,6 +170,7 @@ class UrdfReader {
   /// start = multiplier x start of the leader + offset, back to a joint that mimics none.
   void find_starts() {
     for (UrdfJoint& joint : joints_) {
+      if (joint.mimic == nullptr) continue;
       double factor = 1;
       const UrdfJoint* at = &joint;
       for (std::size_t n = 0; at->mimic != nullptr; ++n, at = &leader_of(*at)) {
