@@ -41,13 +41,6 @@ Vec3T<T> in_space(int dim, const T* x) {
   return Vec3T<T>(x[0], x[1], dim == 3 ? x[2] : T(0));
 }
 
-/// A node that touches an edge or a node of another part, as good as on it: the way there has no
-/// direction that could be differentiated, and the normal is held.
-inline bool holds_normal(const FlexibleContact& c) {
-  const int corners = c.corner_count - 1;
-  return c.body_sign == 0 && corners < (c.planar ? 2 : 3) && std::abs(c.gap) < 1e-6 * c.size;
-}
-
 template <int D>
 ElementRestT<D> rest_of(const FlexiblePart& part, Index e) {
   ElementRestT<D> rest;

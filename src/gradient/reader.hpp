@@ -7,6 +7,7 @@
 // direction in dual numbers. gradient/elements.hpp is written once for both.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "gradient/tape.hpp"
@@ -47,6 +48,13 @@ enum class GapBranch : std::uint8_t {
   None,     ///< no gap in it: an impact
   Trial,    ///< Φ/h − D_n v: found at q ⊞ h v, where the record of its context stands
 };
+
+/// A node that touches an edge or a node of another part, as good as on it: the way there has no
+/// direction that could be differentiated, and the normal is held.
+inline bool holds_normal(const FlexibleContact& c) {
+  const int corners = c.corner_count - 1;
+  return c.body_sign == 0 && corners < (c.planar ? 2 : 3) && std::abs(c.gap) < 1e-6 * c.size;
+}
 
 /// What both readers know.
 struct SolveContext {

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 
+#include "gradient/spare.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant {
@@ -54,6 +57,23 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   all.residual = std::max(all.residual, one.residual);
 }
 
+/// A workspace for steps in the memory of the last one: to make one anew costs what a step of one
+/// body does.
+class SpareWorkspace {
+ public:
+  explicit SpareWorkspace(const Model& model)
+      : workspace_(internal::Spare<StepWorkspace>::take()),
+        numbers_(64 * static_cast<std::size_t>(model.v_size())) {}
+  ~SpareWorkspace() { internal::Spare<StepWorkspace>::give(std::move(workspace_), numbers_); }
+  SpareWorkspace(const SpareWorkspace&) = delete;
+  SpareWorkspace& operator=(const SpareWorkspace&) = delete;
+  StepWorkspace& get() { return *workspace_; }
+
+ private:
+  std::unique_ptr<StepWorkspace> workspace_;
+  std::size_t numbers_;
+};
+
 /// Gives the record of any step: stored, or a stretch at a time from its checkpoint.
 class Records {
  public:
@@ -74,15 +94,17 @@ class Records {
     const RolloutTape::Checkpoint& from = tape_.checkpoints[static_cast<std::size_t>(stretch)];
     State state = from.state;
     WarmStart warm = from.warm;
+    if (!workspace_) workspace_.emplace(*tape_.model);
     stretch_records_.resize(static_cast<std::size_t>(end - begin));
     for (Index i = begin; i < end; ++i)
       (void)step(*tape_.model, tape_.parameters, tape_.settings, control_of(tape_.controls, i),
-                 state, warm, workspace_, &stretch_records_[static_cast<std::size_t>(i - begin)]);
+                 state, warm, workspace_->get(),
+                 &stretch_records_[static_cast<std::size_t>(i - begin)]);
     stretch_ = stretch;
   }
 
   const RolloutTape& tape_;
-  StepWorkspace workspace_;
+  std::optional<SpareWorkspace> workspace_;  // where a stretch was made again
   std::vector<StepRecord> stretch_records_;
   Index stretch_ = -1;
 };
@@ -120,13 +142,13 @@ RolloutTape record_rollout(const Model& model, const Parameters& parameters,
   }
   State x = state;
   WarmStart warm;
-  StepWorkspace workspace;
+  SpareWorkspace workspace(model);
   for (Index i = 0; i < steps; ++i) {
     if (!policy.store_records && i % tape.policy.every == 0) tape.checkpoints.push_back({x, warm});
     StepRecord* record =
         policy.store_records ? &tape.records[static_cast<std::size_t>(i)] : nullptr;
-    const StepReport report =
-        step(model, parameters, settings, control_of(controls, i), x, warm, workspace, record);
+    const StepReport report = step(model, parameters, settings, control_of(controls, i), x, warm,
+                                   workspace.get(), record);
     add(report, tape.report);
     if (!policy.keep_states) continue;
     tape.q.col(i + 1) = x.q;
@@ -156,15 +178,16 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     if (loss.v.size() > 0) g.v += loss.v.col(i);
   };
   Records records(tape);
+  StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
     StepGradient step(model, tape.parameters, tape.settings, records.at(i), gradient);
     const std::span<const SolveCotangent> solves =
         loss.solves.empty() ? std::span<const SolveCotangent>()
                             : std::span<const SolveCotangent>(loss.solves[i]);
-    StepCotangent before = step.pull_back(g, solves);
-    g.q = std::move(before.q);
-    g.v = std::move(before.v);
+    step.pull_back(g, solves, before);
+    g.q.swap(before.q);
+    g.v.swap(before.v);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
     note(step.certificate(), i, out.certificate);

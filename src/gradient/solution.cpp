@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gradient/solution_impl.hpp"
+#include "gradient/spare.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant {
@@ -14,14 +15,29 @@ using internal::BlockDerivative;
 
 namespace {
 
-VecX or_zero(const VecX& x, Index n, const char* what) {
-  if (x.size() == 0) return VecX::Zero(n);
-  if (x.size() != n) {
-    throw Error(what,
-                "has " + std::to_string(x.size()) + " entries, expected " + std::to_string(n));
+/// `out` = x, or zero where x is empty.
+void put(const VecX& x, Eigen::Ref<VecX> out, const char* what) {
+  if (x.size() == 0) {
+    out.setZero();
+    return;
   }
+  if (x.size() != out.size())
+    throw Error(what, "has " + std::to_string(x.size()) + " entries, expected " +
+                          std::to_string(out.size()));
   if (!x.allFinite()) throw Error(what, "is not finite");
-  return x;
+  out = x;
+}
+
+VecX or_zero(const VecX& x, Index n, const char* what) {
+  VecX out(n);
+  put(x, out, what);
+  return out;
+}
+
+bool fits(const CanonicalProblem& p, const Solution& x) {
+  return x.v.size() == p.velocity_count() && x.gamma.size() == p.bilateral_count() &&
+         x.lambda.size() == p.row_count() && x.v.allFinite() && x.gamma.allFinite() &&
+         x.lambda.allFinite();
 }
 
 /// Σ over the entries of A of x_row y_column, entry by entry: out += s x yᵀ on A's pattern.
@@ -85,57 +101,81 @@ ResidualDerivative zero_residual(const CanonicalProblem& p) {
 }
 
 SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const ProblemScale& scale,
-                                   const Solution& x, const SolutionGradientSettings& settings)
-    : impl_(Impl::take()) {
+                                   const Solution& x, const SolutionGradientSettings& settings,
+                                   double residual)
+    : impl_(internal::Spare<Impl>::take()) {
   Impl& m = *impl_;
   m.p = &problem;
   m.x = x;
   m.settings = settings;
+  std::vector<ContactState> states = std::move(m.certificate.states);  // their memory
   m.certificate = {};
+  m.certificate.states = std::move(states);
   m.probed = false;
   m.nv = problem.velocity_count();
   m.nc = problem.bilateral_count();
   m.nl = problem.row_count();
-  m.offset = block_offsets(problem);
-  JudgeWorkspace& work = m.judged;
-  m.certificate.residual = judge_quick(problem, scale, x, work).value;
-  if (!std::isfinite(m.certificate.residual)) {
-    throw Error("solution gradient", "the answer is not finite or does not fit the problem");
+  m.offset.clear();
+  for (Index row = 0; const Law& law : problem.laws) {
+    m.offset.push_back(row);
+    row += law.dim;
   }
-  m.x.w = work.w;
+  if (std::isfinite(residual) && fits(problem, x)) {
+    m.certificate.residual = residual;
+    m.x.w = problem.b;
+    if (!problem.D.empty()) problem.D.multiply_add(1, x.v, m.x.w);
+    if (!problem.F.empty()) problem.F.multiply_add(1, x.lambda, m.x.w);
+  } else {
+    m.certificate.residual = judge_quick(problem, scale, x, m.judged).value;
+    if (!std::isfinite(m.certificate.residual))
+      throw Error("solution gradient", "the answer is not finite or does not fit the problem");
+    m.x.w = m.judged.w;
+  }
   m.differentiate_laws(scale);
   if (settings.mode == GradientMode::Smoothed) m.follow_path();
   m.assemble();
 }
 
-SolutionGradient::~SolutionGradient() { Impl::give(std::move(impl_)); }
+SolutionGradient::~SolutionGradient() {
+  const Index size = impl_ == nullptr ? 0 : impl_->nv + impl_->nl;
+  internal::Spare<Impl>::give(std::move(impl_), static_cast<std::size_t>(size));
+}
 SolutionGradient::SolutionGradient(SolutionGradient&&) noexcept = default;
-SolutionGradient& SolutionGradient::operator=(SolutionGradient&&) noexcept = default;
+SolutionGradient& SolutionGradient::operator=(SolutionGradient&& other) noexcept {
+  impl_.swap(other.impl_);  // the other one gives the memory back
+  return *this;
+}
 
 const GradientCertificate& SolutionGradient::certificate() const { return impl_->certificate; }
 const Solution& SolutionGradient::answer() const { return impl_->x; }
 
-ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
+void SolutionGradient::adjoint(const Solution& by, ResidualDerivative& d) {
   Impl& m = *impl_;
   const CanonicalProblem& p = *m.p;
-  VecX by_v = or_zero(by.v, m.nv, "incoming gradient by v");
-  const VecX by_gamma = or_zero(by.gamma, m.nc, "incoming gradient by gamma");
-  VecX by_lambda = or_zero(by.lambda, m.nl, "incoming gradient by lambda");
-  const VecX by_w = or_zero(by.w, m.nl, "incoming gradient by w");
-  // w = D v + F λ + b reads v and λ, and the data directly.
-  if (!p.D.empty()) p.D.multiply_transpose_add(1, by_w, by_v);
-  if (!p.F.empty()) p.F.multiply_transpose_add(1, by_w, by_lambda);
-
-  VecX b(m.nv + m.nc + m.nl), a;
-  b << by_v, by_gamma, by_lambda;
-  m.solve(b, true, a);
-  const VecX a_lambda = a.tail(m.nl);
-  ResidualDerivative d = zero_residual(p);
+  VecX& in = m.incoming;
+  in.resize(m.nv + m.nc + m.nl);
+  put(by.v, in.head(m.nv), "incoming gradient by v");
+  put(by.gamma, in.segment(m.nv, m.nc), "incoming gradient by gamma");
+  put(by.lambda, in.tail(m.nl), "incoming gradient by lambda");
+  if (by.w.size() > 0) {
+    // w = D v + F λ + b reads v and λ, and the data directly.
+    const VecX by_w = or_zero(by.w, m.nl, "incoming gradient by w");
+    VecX by_v = VecX::Zero(m.nv), by_lambda = VecX::Zero(m.nl);
+    if (!p.D.empty()) p.D.multiply_transpose_add(1, by_w, by_v);
+    if (!p.F.empty()) p.F.multiply_transpose_add(1, by_w, by_lambda);
+    in.head(m.nv) += by_v;
+    in.tail(m.nl) += by_lambda;
+  }
+  VecX& a = m.outgoing;
+  m.solve(in, true, a);
+  const auto a_lambda = a.tail(m.nl);
   d.balance = a.head(m.nv);
   d.bilateral = -a.segment(m.nv, m.nc);
-  VecX y;
-  m.apply_tpg(a_lambda, true, y);
-  d.blocks = by_w - y;
+  m.law_part = a_lambda;
+  m.apply_tpg(m.law_part, true, d.blocks);
+  d.blocks = -d.blocks;
+  if (by.w.size() > 0) d.blocks += by.w;
+  for (VecX* x : {&d.mu, &d.mu_r, &d.lo, &d.hi}) x->setZero(p.block_count());
   for (std::size_t c = 0; c < m.blocks.size(); ++c) {
     const BlockDerivative& B = m.blocks[c];
     for (int r = 0; r < p.laws[c].dim; ++r) {
@@ -146,6 +186,11 @@ ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
       d.hi[static_cast<Index>(c)] += B.by_hi[r] * al;
     }
   }
+}
+
+ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
+  ResidualDerivative d;
+  adjoint(by, d);
   return d;
 }
 

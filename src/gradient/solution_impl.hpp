@@ -5,7 +5,6 @@
 //   solution_system.cpp  the linear system: scales, factors, solves
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "gradient/law_derivative.hpp"
@@ -16,33 +15,6 @@
 namespace orthant {
 
 struct SolutionGradient::Impl {
-  /// Storage of those that are gone, for the next ones: a step is differentiated in microseconds,
-  /// half of which would go into the heap. Only capacity is kept, no value.
-  struct Spare {
-    std::vector<std::unique_ptr<Impl>> list;
-    ~Spare() { gone() = true; }
-    static bool& gone() {
-      thread_local bool value = false;
-      return value;
-    }
-    static Spare& here() {
-      thread_local Spare spare;
-      return spare;
-    }
-  };
-  static std::unique_ptr<Impl> take() {
-    if (Spare::gone() || Spare::here().list.empty()) return std::make_unique<Impl>();
-    std::unique_ptr<Impl> impl = std::move(Spare::here().list.back());
-    Spare::here().list.pop_back();
-    return impl;
-  }
-  static void give(std::unique_ptr<Impl> impl) {
-    constexpr std::size_t kMost = 4;
-    constexpr Index kLargest = 1 << 14;  // rows: larger ones do not notice the heap
-    if (impl == nullptr || impl->nv + impl->nl > kLargest || Spare::gone()) return;
-    if (Spare::here().list.size() < kMost) Spare::here().list.push_back(std::move(impl));
-  }
-
   const CanonicalProblem* p = nullptr;
   Solution x;
   SolutionGradientSettings settings;
@@ -58,9 +30,9 @@ struct SolutionGradient::Impl {
   internal::VelocitySystem velocities;  // where the problem has its form
   bool in_velocities = false, factorised = false, has_matrix = false, probed = false;
   double matrix_norm = 0;  // of A, or an estimate of it
-  VecX rhs, unknown, defect, trial;
+  VecX rhs, unknown, defect, trial, product;
+  VecX incoming, outgoing, law_part;  // of a product
   JudgeWorkspace judged;
-  VecX part_v, part_c, part_l, image_v, image_c, image_l, trial_l, product;  // of apply()
 
   void differentiate_laws(const ProblemScale& scale);
   /// Moves x to the central path and differentiates the laws there.
@@ -70,7 +42,7 @@ struct SolutionGradient::Impl {
   void assemble();
   void find_scales();
   void make_matrix();
-  /// out = A x or Aᵀ x, scaled; without A from the blocks of the problem.
+  /// out = A x or Aᵀ x, scaled, of whichever system is in use.
   void apply(const VecX& from, bool transposed, VecX& out);
   /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
   void apply_tpg(const VecX& y, bool transposed, VecX& out) const;

@@ -173,79 +173,19 @@ void SolutionGradient::Impl::make_matrix() {
 }
 
 void SolutionGradient::Impl::apply(const VecX& from, bool transposed, VecX& out) {
-  if (has_matrix) {
-    if (transposed) {
-      out.noalias() = A.transpose() * from;
-    } else {
-      out.noalias() = A * from;
-    }
-    return;
+  if (!has_matrix) {
+    velocities.apply(from, transposed, out);
+  } else if (transposed) {
+    out.noalias() = A.transpose() * from;
+  } else {
+    out.noalias() = A * from;
   }
-  const VecX& right = transposed ? row_scale : column_scale;
-  const VecX& left = transposed ? column_scale : row_scale;
-  part_v = from.head(nv).cwiseProduct(right.head(nv));
-  part_c = from.segment(nv, nc).cwiseProduct(right.segment(nv, nc));
-  part_l = from.tail(nl).cwiseProduct(right.tail(nl));
-  image_v.resize(nv);
-  for (Index i = 0; i < p->H.block_count(); ++i) {
-    const Index m = p->H.block_size(i), at = p->H.block_begin(i);
-    const double* block = p->H.block(i);
-    for (Index r = 0; r < m; ++r) {
-      double sum = 0;
-      for (Index c = 0; c < m; ++c)
-        sum += (transposed ? block[c * m + r] : block[r * m + c]) * part_v[at + c];
-      image_v[at + r] = sum;
-    }
-  }
-  const double sign = transposed ? 1 : -1;
-  image_c.setZero(nc);
-  if (nc > 0) {
-    p->C.multiply_transpose_add(sign, part_c, image_v);
-    p->C.multiply_add(-sign, part_v, image_c);
-  }
-  image_l.setZero(nl);
-  if (transposed) {
-    apply_tpg(part_l, true, trial_l);
-    if (!p->D.empty()) {
-      p->D.multiply_transpose_add(1, trial_l, image_v);
-      p->D.multiply_add(-1, part_v, image_l);
-    }
-  } else if (!p->D.empty()) {
-    p->D.multiply_transpose_add(-1, part_l, image_v);
-    trial_l.setZero(nl);
-    p->D.multiply_add(1, part_v, trial_l);
-    apply_tpg(trial_l, false, image_l);
-  }
-  for (std::size_t c = 0; c < blocks.size(); ++c) {
-    const Index at = offset[c], dim = p->laws[c].dim;
-    const double* P = blocks[c].P;
-    for (Index r = 0; r < dim; ++r) {
-      double sum = part_l[at + r];
-      for (Index k = 0; k < dim; ++k)
-        sum -= (transposed ? P[k * dim + r] : P[r * dim + k]) * part_l[at + k];
-      image_l[at + r] += sum;
-    }
-  }
-  out.resize(nv + nc + nl);
-  out.head(nv) = image_v.cwiseProduct(left.head(nv));
-  out.segment(nv, nc) = image_c.cwiseProduct(left.segment(nv, nc));
-  out.tail(nl) = image_l.cwiseProduct(left.tail(nl));
 }
 
 void SolutionGradient::Impl::use_velocities() {
-  std::vector<internal::ScaledLaw>& laws = velocities.laws();
-  laws.resize(blocks.size());
-  for (std::size_t c = 0; c < blocks.size(); ++c) {
-    const int n = p->laws[c].dim;
-    for (int r = 0; r < n; ++r) {
-      laws[c].root_tau[r] = std::sqrt(tau[offset[c] + r]);
-      for (int k = 0; k < n; ++k) {
-        laws[c].M[r * n + k] = (r == k ? 1.0 : 0.0) - blocks[c].P[r * n + k];
-        laws[c].PG[r * n + k] = blocks[c].PG[r * n + k];
-      }
-    }
-  }
-  velocities.set(*p, column_scale.head(nv), column_scale.segment(nv, nc), settings.proximal);
+  velocities.begin(*p, column_scale, settings.proximal);
+  for (std::size_t c = 0; c < blocks.size(); ++c)
+    velocities.add_law({blocks[c].P, blocks[c].PG}, p->laws[c].dim);
 }
 
 void SolutionGradient::Impl::factorise() {
@@ -280,7 +220,7 @@ void SolutionGradient::Impl::apply_tpg(const VecX& y, bool transposed, VecX& out
 double SolutionGradient::Impl::refine(bool transposed) {
   const double size = rhs.norm();
   double best = std::numeric_limits<double>::infinity();
-  unknown = VecX::Zero(rhs.size());
+  unknown.setZero(rhs.size());
   defect = rhs;
   for (int k = 0; k <= settings.max_refinements; ++k) {
     if (in_velocities) {
@@ -290,14 +230,14 @@ double SolutionGradient::Impl::refine(bool transposed) {
     } else {
       lu.solve(defect, trial);
     }
-    trial += unknown;
+    if (k > 0) trial += unknown;
     apply(trial, transposed, product);
     defect = rhs - product;
     const double error = defect.norm() / size;
     if (!(error < best)) break;
     const bool crawling = error > 0.5 * best && k > 5;
     best = error;
-    unknown = trial;
+    unknown.swap(trial);
     if (best <= settings.tolerance || crawling) break;
   }
   return best;
@@ -308,9 +248,10 @@ void SolutionGradient::Impl::solve(const VecX& b, bool transposed, VecX& out) {
   const VecX& left = transposed ? column_scale : row_scale;
   const VecX& right = transposed ? row_scale : column_scale;
   rhs = b.cwiseProduct(left);
-  unknown = VecX::Zero(rhs.size());
   certificate.solve_error = 0;
-  if (rhs.norm() > 0) {
+  if (!(rhs.norm() > 0)) {
+    unknown.setZero(rhs.size());
+  } else {
     double error = refine(transposed);
     if (in_velocities && !(error <= kGood)) {
       const VecX first = unknown;

@@ -3,16 +3,18 @@
 // => (q', v'). Private to the room.
 //   Step        q' = q ⊞ δ(v⁺),  v' = v⁺        Impact   q' = q,  v' = v⁺
 //   Projection  q' = q ⊞ δ,      v' = v
+// gradient/stage.cpp builds it, stage_pull.cpp and stage_push.cpp are its two products.
 // A solve of the recursion (ReLCP) starts where the first solve of the step did, and reads (q', v')
 // of every solve before it: there its further rows were found.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "gradient/reader.hpp"
 #include "orthant/constraint/assemble.hpp"
+#include "orthant/problem/residual.hpp"
 
 namespace orthant::internal {
 
@@ -34,8 +36,9 @@ std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step);
 
 class Stage {
  public:
-  /// Of solve `index` of the step.
-  Stage(const StageArguments& x, std::size_t index);
+  /// Makes this solve `index` of the step, in the memory of what it was before. Everything in `x`
+  /// must outlive the use.
+  void set(const StageArguments& x, std::size_t index);
 
   /// ḡ(q', v') and what else the solve is asked for => added to the derivatives by its inputs, and
   /// to those by (q', v') of the solves before it, `by_trials`.
@@ -58,13 +61,14 @@ class Stage {
 
  private:
   struct Arguments {
-    const Model* model;
-    const Parameters* parameters;
-    const StepSettings* settings;
-    const VecX* u;
-    const SolveRecord* record_;
-    bool with_parameters;
-    std::span<const SolveRecord> trials;  // where rows were found that this solve has, by round
+    const Model* model = nullptr;
+    const Parameters* parameters = nullptr;
+    const StepSettings* settings = nullptr;
+    const VecX* u = nullptr;
+    const SolveRecord* record_ = nullptr;
+    bool with_parameters = true;
+    std::span<const SolveRecord> trials =
+        {};  // where rows were found that this solve has, by round
   };
   SolveContext context(const SolveRecord& at) const {
     return {*context_.model,
@@ -110,12 +114,20 @@ class Stage {
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
   VecX delta_;  // of this solve, as State::v; Impact: zero
-  std::unique_ptr<SolutionGradient> gradient_;
+  ScaleWorkspace scale_work_;
+  ProblemScale scale_;
+  std::optional<SolutionGradient> gradient_;
   std::vector<GapBranch> branches_;
   std::string reason_;
   Index ties_ = 0;
   double feature_margin_ = 1;
+  SolveOutputs weights_;  // of pull()
+  Solution by_answer_;
 };
+
+/// body.derivatives() of a user's force, where it has them.
+bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
+                          const Force& force, double* f_q, double* f_v);
 
 /// The gap of contact `contact` of a record at its configuration: adds weight · dΦ to the inputs.
 void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gradient/spare.hpp"
 #include "gradient/stage.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
@@ -31,13 +32,23 @@ constexpr const char* kSameTime =
     "differentiated";
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
-VecX or_zero(const VecX& x, Index n, const char* what) {
-  if (x.size() == 0) return VecX::Zero(n);
-  if (x.size() != n)
-    throw Error(what,
-                "has " + std::to_string(x.size()) + " entries, expected " + std::to_string(n));
+/// `out` = x of the size it has, or zero where x is empty.
+void put(const VecX& x, VecX& out, const char* what) {
+  if (x.size() == 0) {
+    out.setZero();
+    return;
+  }
+  if (x.size() != out.size())
+    throw Error(what, "has " + std::to_string(x.size()) + " entries, expected " +
+                          std::to_string(out.size()));
   if (!x.allFinite()) throw Error(what, "must be finite");
-  return x;
+  out = x;
+}
+
+VecX or_zero(const VecX& x, Index n, const char* what) {
+  VecX out(n);
+  put(x, out, what);
+  return out;
 }
 
 void check_extra(const SolveCotangent& x, const SolveRecord& record) {
@@ -71,18 +82,23 @@ struct StepGradient::Impl {
     VecX acceleration = {};
   };
 
-  const Model& model;
-  const Parameters& parameters;
-  const StepSettings& settings;
-  const StepRecord& record;
-  bool with_parameters;
+  const Model* model = nullptr;
+  const Parameters* parameters = nullptr;
+  const StepSettings* settings = nullptr;
+  const StepRecord* record = nullptr;
+  bool with_parameters = true;
+  std::size_t velocities = 0;       // how many; the model may be gone before this
   std::vector<SolveRecord> trials;  // of a recursion
-  std::vector<Stage> stages;
+  std::vector<Stage> storage;       // of the stages, and of more that others had
+  std::span<Stage> stages;
   std::vector<Event> event_after;          // by stage; impact = kNoStage: none
   std::vector<ZeroInterval> event_before;  // by stage
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
+  SolveInputs pulled;  // of pull_back()
+  VecX by_q, by_v;     // the derivative by the end of the stage at hand
 
+  void set_stages(const StepGradientSettings& gradient);
   void find_events();
   /// Impacts [begin, end) happened at one time. Bodies that only one of them moves have a time of
   /// their own: whichever comes first, the other does not notice.
@@ -113,28 +129,38 @@ struct StepGradient::Impl {
 
 bool StepGradient::Impl::closes_with_another(const SolveRecord& impact, Index first) const {
   SolveInputs motion;
-  motion.set_zero(model);
+  motion.set_zero(*model);
   motion.q = impact.v;
   const auto count = static_cast<Index>(impact.contacts.contacts.size());
   const double speed = impact.v.cwiseAbs().maxCoeff();
   for (Index c = 0; c < count; ++c) {
     const Contact& contact = impact.contacts.contacts[c];
-    const double size = std::min(shape_size(model, parameters, contact.shape_a),
-                                 shape_size(model, parameters, contact.shape_b));
+    const double size = std::min(shape_size(*model, *parameters, contact.shape_a),
+                                 shape_size(*model, *parameters, contact.shape_b));
     if (c == first ||
-        gap_of(impact, c) > gap_of(impact, first) + settings.projection_tolerance * size)
+        gap_of(impact, c) > gap_of(impact, first) + settings->projection_tolerance * size)
       continue;
-    if (internal::push_gap(model, parameters, impact, c, motion) < -kResting * speed) return true;
+    if (internal::push_gap(*model, *parameters, impact, c, motion) < -kResting * speed) return true;
   }
   return false;
 }
 
+void StepGradient::Impl::set_stages(const StepGradientSettings& gradient) {
+  const std::size_t count = record->solves.size();
+  if (storage.size() < count) storage.resize(count);
+  stages = std::span(storage).first(count);
+  const internal::StageArguments arguments{*model,  *parameters, *settings,
+                                           *record, gradient,    trials};
+  for (std::size_t i = 0; i < count; ++i) stages[i].set(arguments, i);
+}
+
 void StepGradient::Impl::find_events() {
-  event_after.resize(stages.size());
-  event_before.resize(stages.size());
+  event_after.assign(stages.size(), {});
+  event_before.assign(stages.size(), {});
+  last_interval = kNoStage;
   for (std::size_t i = 0; i < stages.size(); ++i)
     if (stages[i].record().kind == SolveKind::Step) last_interval = i;
-  if (!settings.impact_events) return;
+  if (!settings->impact_events) return;
   for (std::size_t i = 0, end = 0; i < stages.size(); i = std::max(end, i + 1)) {
     if (stages[i].record().kind != SolveKind::Impact) continue;
     for (end = i; end < stages.size() && stages[end].record().kind == SolveKind::Impact;) ++end;
@@ -166,17 +192,17 @@ StepGradient::Impl::Event StepGradient::Impl::event_of(std::size_t impact) const
 }
 
 VecX StepGradient::Impl::acceleration_at(const SolveRecord& r) const {
-  const double dt = 1e-4 * settings.h;
+  const double dt = 1e-4 * settings->h;
   Assembly assembly;
-  VecX a = VecX::Zero(model.v_size());
-  const Index n = model.dynamic_v_size();
-  if (assemble_motion(model, parameters, {r.q, r.v, r.t, dt}, record.u, assembly))
+  VecX a = VecX::Zero(model->v_size());
+  const Index n = model->dynamic_v_size();
+  if (assemble_motion(*model, *parameters, {r.q, r.v, r.t, dt}, record->u, assembly))
     a.head(n) = (assembly.v_free - r.v.head(n)) / dt;
   return a;
 }
 
 bool StepGradient::Impl::moved_by(const SolveRecord& impact, BodyId id) const {
-  const Body& body = model.body(id);
+  const Body& body = model->body(id);
   if (!body.is_dynamic()) return false;
   const double speed = impact.v.cwiseAbs().maxCoeff();
   return (impact.solution.v.segment(body.v_begin, body.v_size) -
@@ -187,14 +213,14 @@ bool StepGradient::Impl::moved_by(const SolveRecord& impact, BodyId id) const {
 
 void StepGradient::Impl::find_simultaneous(std::size_t begin, std::size_t end) {
   SolveInputs motion;  // as all arrive
-  motion.set_zero(model);
+  motion.set_zero(*model);
   motion.q = stages[begin].record().v;
   const double speed = motion.q.cwiseAbs().maxCoeff();
   for (std::size_t i = begin + 1; i < end; ++i) {
     const SolveRecord& here = stages[i].record();
     const Event event = event_of(i);
     // Pushed by another impact, not closing by itself: it has no time of its own.
-    if (internal::push_gap(model, parameters, here, event.contact, motion) >= -kResting * speed)
+    if (internal::push_gap(*model, *parameters, here, event.contact, motion) >= -kResting * speed)
       continue;
     const Contact& contact = here.contacts.contacts[event.contact];
     bool alone = !closes_with_another(here, event.contact);
@@ -218,10 +244,10 @@ void StepGradient::Impl::find_simultaneous(std::size_t begin, std::size_t end) {
 
 void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   StepCertificate& c = certificate;
-  c.converged = record.outcome == Outcome::Converged;
+  c.converged = record->outcome == Outcome::Converged;
   c.element = gradient.solution.kink;
   if (!c.converged) blame("the step did not converge");
-  if (settings.max_halvings > 0 && !settings.impact_events)
+  if (settings->max_halvings > 0 && !settings->impact_events)
     blame("the lengths of halved intervals are held");
   for (const Stage& stage : stages) {
     if (!stage.reason().empty()) blame(stage.reason());
@@ -265,53 +291,59 @@ void StepGradient::Impl::note_errors() {
 StepGradient::StepGradient(const Model& model, const Parameters& parameters,
                            const StepSettings& settings, const StepRecord& record,
                            const StepGradientSettings& gradient)
-    : impl_(std::make_unique<Impl>(Impl{model,
-                                        parameters,
-                                        settings,
-                                        record,
-                                        gradient.parameters,
-                                        internal::trials_of(model, record),
-                                        {},
-                                        {},
-                                        {},
-                                        kNoStage,
-                                        {}})) {
-  const std::string where = "gradient of step " + std::to_string(record.before.step);
-  if (record.solves.empty())
-    throw Error(where, "the step was not recorded: pass a StepRecord to step()");
+    : impl_(internal::Spare<Impl>::take()) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error("gradient of step " + std::to_string(record.before.step), what);
+  };
+  if (record.solves.empty()) refuse("the step was not recorded: pass a StepRecord to step()");
   if (record.outcome != Outcome::Converged && !gradient.force)
-    throw Error(where, "the step did not converge; set `force` to differentiate it all the same");
+    refuse("the step did not converge; set `force` to differentiate it all the same");
   if (record.outcome == Outcome::NotFinite)
-    throw Error(where, "the step found no finite answer: there is nothing to differentiate");
+    refuse("the step found no finite answer: there is nothing to differentiate");
   if (settings.integrator == Integrator::Rattle)
-    throw Error(where, "Integrator::Rattle has no derivative; use Integrator::Euler");
+    refuse("Integrator::Rattle has no derivative; use Integrator::Euler");
   if (parameters.values.size() != model.parameter_table().size())
-    throw Error(where, "expected " + std::to_string(model.parameter_table().size()) +
-                           " parameters, got " + std::to_string(parameters.values.size()));
+    refuse("expected " + std::to_string(model.parameter_table().size()) + " parameters, got " +
+           std::to_string(parameters.values.size()));
   Impl& m = *impl_;
-  m.stages.reserve(record.solves.size());
-  const internal::StageArguments arguments{model, parameters, settings, record, gradient, m.trials};
-  for (std::size_t i = 0; i < record.solves.size(); ++i) m.stages.emplace_back(arguments, i);
+  m.model = &model;
+  m.parameters = &parameters;
+  m.settings = &settings;
+  m.record = &record;
+  m.with_parameters = gradient.parameters;
+  m.velocities = static_cast<std::size_t>(model.v_size());
+  m.trials = internal::trials_of(model, record);
+  std::vector<StepCertificate::Entry> contacts = std::move(m.certificate.contacts);  // its memory
+  contacts.clear();
+  m.certificate = {};
+  m.certificate.contacts = std::move(contacts);
+  m.set_stages(gradient);
   m.find_events();
   m.certify(gradient);
 }
 
-StepGradient::~StepGradient() = default;
+StepGradient::~StepGradient() {
+  const std::size_t size = impl_ == nullptr ? 0 : impl_->velocities;
+  internal::Spare<Impl>::give(std::move(impl_), size);
+}
 StepGradient::StepGradient(StepGradient&&) noexcept = default;
-StepGradient& StepGradient::operator=(StepGradient&&) noexcept = default;
+StepGradient& StepGradient::operator=(StepGradient&& other) noexcept {
+  impl_.swap(other.impl_);  // the other one gives the memory back
+  return *this;
+}
 const StepCertificate& StepGradient::certificate() const { return impl_->certificate; }
 
 void StepGradient::Impl::close_event(const Event& event, Stage* interval, double by_duration,
                                      SolveInputs& in) {
   // Φ as a function of the interval's inputs and of τ.
   SolveInputs at_end, gap;
-  at_end.set_zero(model);
-  gap.set_zero(model);
+  at_end.set_zero(*model);
+  gap.set_zero(*model);
   const SolveRecord& impact = stages[event.impact].record();
-  internal::pull_gap(model, parameters, impact, event.contact, 1, with_parameters, at_end);
+  internal::pull_gap(*model, *parameters, impact, event.contact, 1, with_parameters, at_end);
   gap.parameters = at_end.parameters;
   if (interval != nullptr) {
-    interval->pull(at_end.q, VecX::Zero(model.v_size()), nullptr, gap);
+    interval->pull(at_end.q, VecX::Zero(model->v_size()), nullptr, gap);
   } else {
     gap.q = at_end.q;
     gap.duration = at_end.q.dot(impact.v);
@@ -325,7 +357,7 @@ void StepGradient::Impl::close_event(const Event& event, Stage* interval, double
 }
 
 void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in) {
-  const Index n = model.v_size();
+  const Index n = model->v_size();
   std::vector<StateCotangent> by(stages.size(), {VecX::Zero(n), VecX::Zero(n)});
   by.back().q.swap(in.q);
   by.back().v.swap(in.v);
@@ -343,40 +375,35 @@ StateTangent StepGradient::Impl::push_recursion(const SolveInputs& direction) {
   return std::move(ends.back());
 }
 
-StepCotangent StepGradient::pull_back(const StateCotangent& after,
-                                      std::span<const SolveCotangent> solves) {
+void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
+                             StepCotangent& before) {
   Impl& m = *impl_;
-  const Index n = m.model.v_size();
-  SolveInputs in;
-  in.set_zero(m.model);
-  in.q = or_zero(after.q, n, "incoming gradient by q");
-  in.v = or_zero(after.v, n, "incoming gradient by v");
+  const Index n = m.model->v_size();
+  SolveInputs& in = m.pulled;
+  in.set_zero(*m.model);
+  put(after.q, in.q, "incoming gradient by q");
+  put(after.v, in.v, "incoming gradient by v");
   if (!solves.empty() && solves.size() != m.stages.size())
     throw Error("incoming gradient by solves", "expected one a solve of the record, " +
                                                    std::to_string(m.stages.size()) + ", got " +
                                                    std::to_string(solves.size()));
-  if (!m.trials.empty()) {
-    m.pull_recursion(solves, in);
-    m.note_errors();
-    return {std::move(in.q), std::move(in.v), std::move(in.u), std::move(in.parameters)};
-  }
   double by_left = 0;  // by the time that is left after the stage at hand
-  VecX by_q, by_v;
-  for (std::size_t i = m.stages.size(); i-- > 0;) {
+  if (!m.trials.empty()) m.pull_recursion(solves, in);
+  for (std::size_t i = m.trials.empty() ? m.stages.size() : 0; i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
     if (extra != nullptr) check_extra(*extra, m.stages[i].record());
-    by_q.swap(in.q);
-    by_v.swap(in.v);
+    m.by_q.swap(in.q);
+    m.by_v.swap(in.v);
     in.q.setZero(n);
     in.v.setZero(n);
     in.duration = 0;
-    m.stages[i].pull(by_q, by_v, extra, in);
+    m.stages[i].pull(m.by_q, m.by_v, extra, in);
     if (m.event_before[i].event.impact != kNoStage) {
       const double by_duration =
           in.q.dot(m.stages[i].record().v) + in.v.dot(m.event_before[i].acceleration) - by_left;
       m.close_event(m.event_before[i].event, nullptr, by_duration, in);
     }
-    if (m.stages[i].record().kind != SolveKind::Step || !m.settings.impact_events) continue;
+    if (m.stages[i].record().kind != SolveKind::Step || !m.settings->impact_events) continue;
     if (i == m.last_interval) {
       by_left = in.duration;
     } else if (m.event_after[i].impact != kNoStage) {
@@ -384,18 +411,28 @@ StepCotangent StepGradient::pull_back(const StateCotangent& after,
     }
   }
   m.note_errors();
-  return {std::move(in.q), std::move(in.v), std::move(in.u), std::move(in.parameters)};
+  before.q.swap(in.q);
+  before.v.swap(in.v);
+  before.u.swap(in.u);
+  before.parameters.swap(in.parameters);
+}
+
+StepCotangent StepGradient::pull_back(const StateCotangent& after,
+                                      std::span<const SolveCotangent> solves) {
+  StepCotangent before;
+  pull_back(after, solves, before);
+  return before;
 }
 
 StateTangent StepGradient::push_forward(const StepTangent& change) {
   Impl& m = *impl_;
-  const Index n = m.model.v_size();
+  const Index n = m.model->v_size();
   SolveInputs d;
   d.q = or_zero(change.q, n, "change of q");
   d.v = or_zero(change.v, n, "change of v");
-  d.u = or_zero(change.u, m.model.control_count(), "change of u");
+  d.u = or_zero(change.u, m.model->control_count(), "change of u");
   d.parameters =
-      or_zero(change.parameters, m.model.parameter_table().size(), "change of parameters");
+      or_zero(change.parameters, m.model->parameter_table().size(), "change of parameters");
   if (!m.with_parameters) d.parameters.setZero();
   if (!m.trials.empty()) {
     StateTangent end = m.push_recursion(d);
@@ -408,12 +445,12 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
   const auto shift = [&](const Impl::Event& event, const VecX& q_rate, const VecX& v_rate) {
     const SolveRecord& impact = m.stages[event.impact].record();
     SolveInputs rate;
-    rate.set_zero(m.model);
+    rate.set_zero(*m.model);
     rate.q = q_rate;
-    const double closing = internal::push_gap(m.model, m.parameters, impact, event.contact, rate);
+    const double closing = internal::push_gap(*m.model, *m.parameters, impact, event.contact, rate);
     if (!(std::abs(closing) > 0)) return;
     const double d_tau =
-        -internal::push_gap(m.model, m.parameters, impact, event.contact, d) / closing;
+        -internal::push_gap(*m.model, *m.parameters, impact, event.contact, d) / closing;
     d.q += d_tau * q_rate;
     d.v += d_tau * v_rate;
     d_left -= d_tau;
@@ -430,7 +467,7 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
     d.v = v;
     if (!ends) continue;
     SolveInputs unit;
-    unit.set_zero(m.model);
+    unit.set_zero(*m.model);
     unit.duration = 1;
     m.stages[i].push(unit, q, v);
     shift(m.event_after[i], q, v);
@@ -440,10 +477,10 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
 }
 
 StepJacobian StepGradient::jacobian() {
-  const Index n = impl_->model.v_size();
+  const Index n = impl_->model->v_size();
   StepJacobian J;
   J.A.resize(2 * n, 2 * n);
-  J.B.resize(2 * n, impl_->model.control_count());
+  J.B.resize(2 * n, impl_->model->control_count());
   for (Index row = 0; row < 2 * n; ++row) {
     StateCotangent unit{VecX::Zero(n), VecX::Zero(n)};
     (row < n ? unit.q[row] : unit.v[row - n]) = 1;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/velocity_system.hpp: the derivative's linear system with impulses eliminated.
-//   M dλ = r_λ − K dv,  ε dγ = r_γ − C dv   =>   (H + Dᵀ M⁻¹ K + CᵀC/ε) dv = …
-//   M = I − P + ε,  K = τ P G D, everything scaled
-// One small dense block a body instead of a row a contact: several times faster than an LU of the
-// whole. The regularisation ε is what makes M invertible where contacts stick; the caller refines
-// it away, and falls back to a general LU where that does not help. Private to the room.
+//   [ H   −Cᵀ  −Dᵀ  ] [dv]   [r_v]        M = I − P + ε:  dλ = M⁻¹(r_λ − PG D dv)
+//   [ C    ε    0   ] [dγ] = [r_γ]   =>                   dγ = (r_γ − C dv)/ε
+//   [ PG D  0   M   ] [dλ]   [r_λ]        (H + Dᵀ M⁻¹PG D + CᵀC/ε) dv = …
+// Rows and columns are scaled: H, C and D are kept as √-effective-mass multiples, so that τ is
+// gone. One small dense block a body instead of a row a contact: several times faster than an LU of
+// the whole. The regularisation ε is what makes M invertible where contacts stick; the caller
+// refines it away, and falls back to a general LU where that does not help. Private to the room.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "orthant/math/block_lu.hpp"
@@ -15,46 +16,57 @@
 
 namespace orthant::internal {
 
-/// One block of laws in scaled units: out of I − P and P G with τ.
-struct ScaledLaw {
-  double M[kMaxLawDim * kMaxLawDim];   // I − P, without ε
-  double PG[kMaxLawDim * kMaxLawDim];  // as it is
-  double root_tau[kMaxLawDim];         // √τ
+/// P and PG of one block of laws, row-major.
+struct LawMatrices {
+  const double *P, *PG;
 };
 
 class VelocitySystem {
  public:
-  /// True where the problem has the form: H block-diagonal, F empty. Keeps a reference to it.
+  /// True where the problem has the form: H block-diagonal, or sparse with few blocks (springs
+  /// between some bodies), F empty. Keeps a reference to it.
   static bool fits(const CanonicalProblem& problem);
-  /// `velocity_scale`, `bilateral_scale`: what columns of v and rows of C are multiplied by.
-  /// The laws are those of laws(), filled before.
-  void set(const CanonicalProblem& problem, const VecX& velocity_scale, const VecX& bilateral_scale,
-           double epsilon);
-  std::vector<ScaledLaw>& laws() { return laws_; }
+  /// Begins anew; a law a block follows with add_law(). `scale`: what v, the rows of C and those of
+  /// D are multiplied by (all three, one after another).
+  void begin(const CanonicalProblem& problem, const VecX& scale, double epsilon);
+  void add_law(const LawMatrices& law, Index size);
   /// Solves the scaled, regularised system or its transposed one; factorises at the first call for
   /// each. False where that fails.
   bool solve(const VecX& b, bool transposed, VecX& x);
+  /// y = A x or Aᵀ x, scaled, without the regularisation.
+  void apply(const VecX& x, bool transposed, VecX& y) const;
 
  private:
+  /// One block of laws: M⁻¹, M⁻¹PG, PG, I − P.
+  struct ScaledLaw {
+    double inverse[kMaxLawDim * kMaxLawDim];
+    double middle[kMaxLawDim * kMaxLawDim];
+    double PG[kMaxLawDim * kMaxLawDim];
+    double rest[kMaxLawDim * kMaxLawDim];
+    Index row, dim;  // first row of λ, how many
+    bool open;       // P = 0: takes no part in the velocities
+  };
   struct Factor {
     BlockLu lu;
     bool ready = false, good = false;
   };
+  void set_H(const double* scale);
+  void find_pattern();
   void build(bool transposed);
-  /// y = D x of block c with scaled columns, or y += Dᵀ x.
-  void rows_times(Index c, const VecX& x, double* y) const;
-  void transpose_add(Index c, const double* x, VecX& y) const;
 
   const CanonicalProblem* p_ = nullptr;
   std::vector<ScaledLaw> laws_;
-  std::vector<double> inverse_;  // (I − P + ε)⁻¹ of each block, kMaxLawDim² apart
-  std::vector<Index> offset_;
-  VecX scale_, bilateral_;
+  BlockRows H_;                // scaled
+  std::vector<double> C_, D_;  // scaled, in the order of the problem's own values
   double epsilon_ = 0;
   Factor forward_, backward_;
+  // S, the matrix of the velocities, and where each pair of entries of a row block (of C, then of
+  // D) is added to it. Kept while rows and bodies stay the same ones.
   BlockRows S_;
-  std::vector<std::uint64_t> pattern_;  // (row, column) of its blocks
-  VecX right_, v_, scaled_v_, eliminated_, joints_, spread_, rate_;
+  std::vector<Index> key_, seen_;     // which blocks the rows have
+  std::vector<std::size_t> place_;    // of pairs of entries
+  std::vector<std::size_t> H_place_;  // of the entries of H, each followed by that across
+  VecX right_, v_;
 };
 
 }  // namespace orthant::internal

@@ -50,9 +50,18 @@ void subtract_product(const double* L, const double* U, double* A, Index rows, I
 
 constexpr Index kMaxBlock = 16;
 
+/// call(n) with the sizes of bodies known to the compiler.
+template <class Call>
+[[gnu::always_inline]] inline auto with_size(Index n, Call&& call) {
+  if (n == 6) return call(std::integral_constant<Index, 6>());
+  if (n == 3) return call(std::integral_constant<Index, 3>());
+  return call(n);
+}
+
 /// P A = L U in place with row pivoting; the diagonal holds 1/U_kk, row k was exchanged with
 /// pivot[k].
-bool factor_block(double* A, Index n, Index* pivot) {
+template <class Size>
+bool factor_block(double* A, Size n, Index* pivot) {
   for (Index k = 0; k < n; ++k) {
     Index best = k;
     for (Index i = k + 1; i < n; ++i) {
@@ -92,14 +101,9 @@ void divide_block(double* B, Index rows, const double* A, Size n, const Index* p
   }
 }
 
-void divide_block_any(double* B, Index rows, const double* A, Index n, const Index* pivot) {
-  if (n == 6) return divide_block(B, rows, A, std::integral_constant<Index, 6>(), pivot);
-  if (n == 3) return divide_block(B, rows, A, std::integral_constant<Index, 3>(), pivot);
-  divide_block(B, rows, A, n, pivot);
-}
-
 /// b = A⁻¹ b
-void solve_block(const double* A, Index n, const Index* pivot, double* b) {
+template <class Size>
+void solve_block(const double* A, Size n, const Index* pivot, double* b) {
   for (Index k = 0; k < n; ++k) {
     if (pivot[k] != k) std::swap(b[k], b[pivot[k]]);
   }
@@ -110,6 +114,17 @@ void solve_block(const double* A, Index n, const Index* pivot, double* b) {
     for (Index j = i + 1; j < n; ++j) b[i] -= A[i * n + j] * b[j];
     b[i] *= A[i * n + i];
   }
+}
+
+/// y −= L x, rows x columns.
+void subtract_times(const double* L, Index rows, Index columns, const double* x, double* y) {
+  with_size(columns, [&](auto n) {
+    for (Index r = 0; r < rows; ++r) {
+      double sum = y[r];
+      for (Index c = 0; c < n; ++c) sum -= L[r * n + c] * x[c];
+      y[r] = sum;
+    }
+  });
 }
 
 constexpr Index kSmallGraph = 64;  // vertices up to which the graph is a word a vertex
@@ -301,7 +316,9 @@ bool BlockLu::factorize(const BlockRows& A) {
       const Index k = lower_[e].other, dk = dim_[k];
       double* L = values_.data() + lower_[e].at;
       if (is_zero(L, d * dk)) continue;
-      divide_block_any(L, d, values_.data() + diagonal_[k], dk, pivot_.data() + row_[k]);
+      with_size(dk, [&](auto n) {
+        divide_block(L, d, values_.data() + diagonal_[k], n, pivot_.data() + row_[k]);
+      });
       if (lone_[k]) continue;
       for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u) {
         const Index j = upper_[u].other;
@@ -309,7 +326,10 @@ bool BlockLu::factorize(const BlockRows& A) {
                          dim_[j]);
       }
     }
-    if (!factor_block(values_.data() + diagonal_[i], d, pivot_.data() + row_[i])) return false;
+    const bool regular = with_size(d, [&](auto n) {
+      return factor_block(values_.data() + diagonal_[i], n, pivot_.data() + row_[i]);
+    });
+    if (!regular) return false;
     const std::size_t first = upper_begin_[i], last = upper_begin_[i + 1];
     const std::size_t begin = diagonal_[i] + static_cast<std::size_t>(d) * d;
     const std::size_t end = first == last ? begin
@@ -328,11 +348,7 @@ void BlockLu::solve(const VecX& b, VecX& x) {
     for (Index r = 0; r < d; ++r) y[r] = b[row_[i] + r];
     for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
       const Index k = lower_[e].other, dk = dim_[k];
-      const double* L = values_.data() + lower_[e].at;
-      const double* other = x_.data() + row_[k];
-      for (Index r = 0; r < d; ++r) {
-        for (Index c = 0; c < dk; ++c) y[r] -= L[r * dk + c] * other[c];
-      }
+      subtract_times(values_.data() + lower_[e].at, d, dk, x_.data() + row_[k], y);
     }
   }
   x.resize(static_cast<Index>(x_.size()));
@@ -341,13 +357,11 @@ void BlockLu::solve(const VecX& b, VecX& x) {
     double* y = x_.data() + row_[i];
     for (std::size_t e = upper_begin_[i]; !lone_[i] && e < upper_begin_[i + 1]; ++e) {
       const Index j = upper_[e].other, dj = dim_[j];
-      const double* U = values_.data() + upper_[e].at;
-      const double* other = x.data() + row_[j];
-      for (Index r = 0; r < d; ++r) {
-        for (Index c = 0; c < dj; ++c) y[r] -= U[r * dj + c] * other[c];
-      }
+      subtract_times(values_.data() + upper_[e].at, d, dj, x.data() + row_[j], y);
     }
-    solve_block(values_.data() + diagonal_[i], d, pivot_.data() + row_[i], y);
+    with_size(d, [&](auto n) {
+      solve_block(values_.data() + diagonal_[i], n, pivot_.data() + row_[i], y);
+    });
     for (Index r = 0; r < d; ++r) x[row_[i] + r] = y[r];
   }
 }

@@ -14,6 +14,7 @@
 // layer.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,8 +97,11 @@ ResidualDerivative zero_residual(const CanonicalProblem& problem);
 class SolutionGradient {
  public:
   /// Factorises the derivative at the answer x. Keeps references to `problem`; copies the answer.
+  /// `residual`: the judge's, where the caller has asked it about this answer; NaN: it is asked
+  /// here.
   SolutionGradient(const CanonicalProblem& problem, const ProblemScale& scale, const Solution& x,
-                   const SolutionGradientSettings& settings = {});
+                   const SolutionGradientSettings& settings = {},
+                   double residual = std::numeric_limits<double>::quiet_NaN());
   ~SolutionGradient();
   SolutionGradient(SolutionGradient&&) noexcept;
   SolutionGradient& operator=(SolutionGradient&&) noexcept;
@@ -110,6 +114,7 @@ class SolutionGradient {
 
   /// The same two products by and of the equations at the answer.
   ResidualDerivative adjoint(const Solution& by_answer);
+  void adjoint(const Solution& by_answer, ResidualDerivative& out);  ///< into memory that is there
   Solution tangent(const ResidualDerivative& change);
 
   /// What was differentiated: the answer, or the point of the central path.

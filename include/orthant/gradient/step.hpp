@@ -98,6 +98,9 @@ class StepGradient {
   /// Vector–Jacobian product. `solves`: empty, or one a solve of the record. Throws Error when an
   /// incoming number is not finite or a size is wrong.
   StepCotangent pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves = {});
+  /// The same into memory that is there.
+  void pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
+                 StepCotangent& before);
   /// Jacobian–vector product.
   StateTangent push_forward(const StepTangent& change);
   /// Dense, one pull_back a row: for small systems.

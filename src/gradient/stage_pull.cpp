@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/stage_pull.cpp: one solve of a record, backwards.
+//   ḡ(q', v') → ḡ(δ), ḡ(v⁺) → one adjoint solve → the kernels of every object, seeded
+#include "gradient/contact_adjoint.hpp"
+#include "gradient/joint_adjoint.hpp"
+#include "gradient/stage_walk.hpp"
+
+namespace orthant::internal {
+
+// The overloads of stage_walk.hpp for this reader. Found by the type of their argument, so they
+// cannot hide in a namespace without a name.
+
+inline void step_body(Pull& r, BodyId id, bool flies) { body_adjoint(r, id, flies); }
+inline void body_mass(Pull& r, BodyId id, bool with_velocity) {
+  mass_adjoint(r, id, with_velocity);
+}
+inline void joint_rows(Pull& r, const Joint& joint, JointUse use, double beta) {
+  bilateral_adjoint(r, joint, use, beta);
+}
+inline void contact_rows(Pull& r, const Contact& contact, Index number, const ContactBlock& block,
+                         FrictionModel friction, GapBranch branch, double beta) {
+  // The sides of a pyramid stand in the frame, whose own turning then counts.
+  if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
+    contact_element(r, contact, number, block, friction, branch, beta);
+  } else {
+    contact_adjoint(r, contact, number, block, branch, beta);
+  }
+}
+inline void position_contact_row(Pull& r, const Contact& contact, Index number, Index row,
+                                 bool limited) {
+  position_contact_adjoint(r, contact, number, row, limited);
+}
+
+void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
+                 std::span<StateCotangent> by_trials) {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const bool moves = r.kind != SolveKind::Impact, step = is_interval();
+  SolveOutputs& weights = weights_;
+  weights.delta.setZero(model.v_size());
+  weights.gap.resize(0);
+  weights.impulse_W.resize(0, 0);
+  Solution& by = by_answer_;
+  by.v.setZero(model.dynamic_v_size());
+  by.lambda.resize(0);
+  by.gamma.resize(0);
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index at = body.v_begin, n = body.v_size;
+    // q' = q ⊞ δ
+    BodyVector by_delta = by_q.segment(at, n);
+    BodyVector back = by_delta;
+    if (!body.planar && moves) {
+      const TurnMaps maps(delta_.segment<3>(at + 3));
+      back.tail<3>() = maps.rotation.transpose() * by_q.segment<3>(at + 3);
+      by_delta.tail<3>() = maps.jacobian.transpose() * by_q.segment<3>(at + 3);
+    }
+    in.q.segment(at, n) += back;
+    if (!body.is_dynamic()) {
+      in.v.segment(at, n) += by_v.segment(at, n);
+      if (step) {
+        in.v.segment(at, n) += r.duration * by_delta;
+        in.duration += r.v.segment(at, n).dot(by_delta);
+      }
+      continue;
+    }
+    if (r.kind == SolveKind::Projection) {
+      by.v.segment(at, n) += by_delta;
+      in.v.segment(at, n) += by_v.segment(at, n);
+      continue;
+    }
+    by.v.segment(at, n) += by_v.segment(at, n);
+    if (!step) continue;
+    if (flies(body)) {
+      weights.delta.segment(at, n) = by_delta;
+      by.v.segment(at, n) += 0.5 * r.duration * by_delta;
+    } else {
+      by.v.segment(at, n) += r.duration * by_delta;
+      in.duration += r.solution.v.segment(at, n).dot(by_delta);
+    }
+  }
+  for_each_moving_node(model, [&](Index at, Index n, bool free) {
+    const auto by_x = by_q.segment(at, n);
+    in.q.segment(at, n) += by_x;
+    if (!free || r.kind == SolveKind::Projection) {
+      in.v.segment(at, n) += by_v.segment(at, n);
+      if (free) by.v.segment(at, n) += by_x;
+      if (free || !step) return;
+      in.v.segment(at, n) += r.duration * by_x;
+      in.duration += r.v.segment(at, n).dot(by_x);
+      return;
+    }
+    by.v.segment(at, n) += by_v.segment(at, n);
+    if (!step) return;
+    by.v.segment(at, n) += r.duration * by_x;
+    in.duration += r.solution.v.segment(at, n).dot(by_x);
+  });
+  if (extra != nullptr) {
+    by.lambda = extra->lambda;
+    by.gamma = extra->gamma;
+    weights.gap = extra->gap;
+    weights.impulse_W = extra->impulse_W;
+    if (extra->impulse_W.size() > 0) {
+      if (by.lambda.size() == 0) by.lambda.setZero(assembly_.problem.row_count());
+      for (std::size_t c = 0; c < r.contacts.contacts.size(); ++c) {
+        const ContactBlock& block = assembly_.blocks[c];
+        const bool planar = model.shape(r.contacts.contacts[c].shape_a).planar();
+        for (Index i = 0; i < block.dim; ++i) {
+          VecX unit = VecX::Unit(block.dim, i);
+          Vec3 impulse, torque;
+          contact_impulse(block, context_.settings->friction, planar, unit.data(), impulse, torque);
+          by.lambda[block.row + i] += impulse.dot(extra->impulse_W.col(static_cast<Index>(c)));
+        }
+      }
+    }
+  }
+  gradient_->adjoint(by, weights.equations);
+
+  static thread_local taping::Tape tape;
+  const SolveContext x = context(r);
+  Pull reader(x, weights, tape, in);
+  walk(reader);
+  for (std::size_t i = 0; i < context_.trials.size(); ++i) {
+    SolveInputs at;  // where the rows of this round were found
+    at.q.swap(by_trials[i].q);
+    at.v.swap(by_trials[i].v);
+    at.parameters.swap(in.parameters);
+    const SolveContext there = context(context_.trials[i]);
+    Pull trial_reader(there, weights, tape, at);
+    walk_contacts(trial_reader, i + 1);
+    in.duration += at.duration;
+    at.q.swap(by_trials[i].q);
+    at.v.swap(by_trials[i].v);
+    at.parameters.swap(in.parameters);
+  }
+  if (!step) return;
+  for (const Force& force : model.forces()) {
+    double f_q[36], f_v[36];
+    if (force.kind != ForceKind::Callback ||
+        !callback_derivatives(model, *context_.parameters, r, force, f_q, f_v))
+      continue;
+    const Body& body = model.body(force.a);
+    const Index at = body.v_begin, n = body.v_size;
+    using Map = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+    const VecX a = r.duration * weights.equations.balance.segment(at, n);
+    in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
+    in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
+  }
+}
+
+void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
+              Index contact, double weight, bool with_parameters, SolveInputs& in) {
+  static const VecX none;
+  const SolveContext x{model, parameters, none, record, record.solution, with_parameters};
+  SolveOutputs weights;
+  weights.gap = VecX::Constant(1, weight);
+  taping::Tape tape;
+  Pull reader(x, weights, tape, in);
+  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  reader.finish();
+}
+
+}  // namespace orthant::internal

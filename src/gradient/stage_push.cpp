@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/stage_push.cpp: one solve of a record, forwards: a direction through the kernels of
+// every object, one solve, the change of (q', v').
+#include "gradient/stage_walk.hpp"
+
+namespace orthant::internal {
+
+void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
+                 std::span<const StateTangent> trials) {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const bool moves = r.kind != SolveKind::Impact, step = is_interval();
+  SolveOutputs changes;
+  changes.equations = zero_residual(assembly_.problem);
+  changes.delta.setZero(model.v_size());
+  const SolveContext x = context(r);
+  Push reader(x, direction, changes);
+  walk(reader);
+  for (std::size_t i = 0; i < context_.trials.size(); ++i) {
+    const SolveInputs at{trials[i].q, trials[i].v, {}, direction.parameters, direction.duration};
+    const SolveContext there = context(context_.trials[i]);
+    Push trial_reader(there, at, changes);
+    walk_contacts(trial_reader, i + 1);
+  }
+  if (step) {
+    for (const Force& force : model.forces()) {
+      double f_q[36], f_v[36];
+      if (force.kind != ForceKind::Callback ||
+          !callback_derivatives(model, *context_.parameters, r, force, f_q, f_v))
+        continue;
+      const Body& body = model.body(force.a);
+      const Index at = body.v_begin, n = body.v_size;
+      using Map =
+          Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+      changes.equations.balance.segment(at, n) +=
+          r.duration * (Map(f_q, n, n) * direction.q.segment(at, n) +
+                        Map(f_v, n, n) * direction.v.segment(at, n));
+    }
+  }
+  const Solution dx = gradient_->tangent(changes.equations);
+  dq.setZero(model.v_size());
+  dv = direction.v;
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index at = body.v_begin, n = body.v_size;
+    BodyVector d_delta = BodyVector::Zero(n);
+    if (!body.is_dynamic()) {
+      if (step)
+        d_delta = r.duration * direction.v.segment(at, n) + direction.duration * r.v.segment(at, n);
+    } else {
+      const BodyVector dv_next = dx.v.segment(at, n);
+      if (r.kind == SolveKind::Projection) {
+        d_delta = dv_next;
+      } else {
+        dv.segment(at, n) = dv_next;
+      }
+      if (step && flies(body)) {
+        d_delta = changes.delta.segment(at, n) + 0.5 * r.duration * dv_next;
+      } else if (step) {
+        d_delta = r.duration * dv_next + direction.duration * r.solution.v.segment(at, n);
+      }
+    }
+    BodyVector moved = direction.q.segment(at, n);
+    if (!body.planar && moves) {
+      const TurnMaps maps(delta_.segment<3>(at + 3));
+      moved.tail<3>() = maps.rotation * moved.tail<3>().eval();
+      d_delta.tail<3>() = maps.jacobian * d_delta.tail<3>().eval();
+    }
+    dq.segment(at, n) = moved + d_delta;
+  }
+  for_each_moving_node(model, [&](Index at, Index n, bool free) {
+    dq.segment(at, n) = direction.q.segment(at, n);
+    if (!free) {
+      if (step)
+        dq.segment(at, n) +=
+            r.duration * direction.v.segment(at, n) + direction.duration * r.v.segment(at, n);
+      return;
+    }
+    if (r.kind == SolveKind::Projection) {
+      dq.segment(at, n) += dx.v.segment(at, n);
+      return;
+    }
+    dv.segment(at, n) = dx.v.segment(at, n);
+    if (step)
+      dq.segment(at, n) +=
+          r.duration * dx.v.segment(at, n) + direction.duration * r.solution.v.segment(at, n);
+  });
+}
+
+double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
+                Index contact, const SolveInputs& direction) {
+  static const VecX none;
+  const SolveContext x{model, parameters, none, record, record.solution, true};
+  SolveOutputs changes;
+  changes.gap = VecX::Zero(1);
+  Push reader(x, direction, changes);
+  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  return changes.gap[0];
+}
+
+}  // namespace orthant::internal
