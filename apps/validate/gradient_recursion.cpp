@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <string>
+#include <vector>
 
 #include "orthant/gradient/checker.hpp"
-#include "orthant/model/model_builder.hpp"
+#include "scenes/overdamped.hpp"
 #include "validate/gradients.hpp"
 
 namespace orthant::validation {
@@ -19,55 +19,18 @@ namespace {
 
 constexpr double kBound = 1e-5;
 
-ModelBuilder overdamped() {
-  ModelBuilder b;
-  b.set_law(LawOfMotion::Overdamped);
-  b.set_gravity(Vec3::Zero());
-  b.add_material({.name = "smooth", .friction = 0});
-  return b;
-}
-
-Model two_ellipsoids() {
-  ModelBuilder b = overdamped();
-  for (const double side : {-1.0, 1.0}) {
-    const std::string name = side > 0 ? "upper" : "lower";
-    b.add_body({.name = name,
-                .position = {0.5 * side, 4 * side, 0},
-                .orientation = exp_rotation(Vec3(0, 0, std::numbers::pi / 4)),
-                .shapes = {{.shape = Shape::ellipsoid(2, 1, 1), .material = "smooth"}},
-                .drag = 1,
-                .length = 4});
-    b.add_force(BodyForceSpec{.name = name + "_push", .body = name, .force = {0, -side, 0}});
-  }
-  return b.build();
-}
-
 /// In four rows of four, none like another.
 Model sixteen_rods(bool planar) {
-  ModelBuilder b = overdamped();
+  std::vector<scenes::RodPlace> places(16);
   for (int i = 0; i < 16; ++i) {
-    const std::string name = "rod" + std::to_string(i);
-    const double x = std::sin(1.0 + 2.4 * i), y = std::sin(2.0 + 1.7 * i),
-                 turn = 0.3 * std::sin(3.0 + 5.1 * i);
-    BodySpec body{
-        .name = name,
-        .motion = planar ? Motion::Planar : Motion::Spatial,
-        .position = {2.6 * (i % 4 - 1.5) + 0.15 * x, 1.3 * (i / 4 - 1.5) + 0.1 * y,
-                     planar ? 0 : 0.1 * x * y},
-        .shapes = {{.shape = planar ? Shape::stadium(0.25, 0.75) : Shape::capsule(0.25, 0.75),
-                    .material = "smooth"}},
-        .drag = 1,
-        .length = 2};
-    if (planar) {
-      body.angle = turn;
-    } else {
-      body.orientation = exp_rotation(Vec3(0, 0.05 * x, turn));
-    }
-    b.add_body(body);
-    b.add_force(
-        SpringSpec{.name = "pull" + std::to_string(i), .a = name, .stiffness = 1, .rest = 0});
+    const double x = std::sin(1.0 + 2.4 * i), y = std::sin(2.0 + 1.7 * i);
+    scenes::RodPlace& rod = places[static_cast<std::size_t>(i)];
+    rod.position = {2.6 * (i % 4 - 1.5) + 0.15 * x, 1.3 * (i / 4 - 1.5) + 0.1 * y,
+                    planar ? 0 : 0.1 * x * y};
+    rod.angle = 0.3 * std::sin(3.0 + 5.1 * i);
+    rod.tilt = 0.05 * x;
   }
-  return b.build();
+  return scenes::drawn_rods(planar, places);
 }
 
 struct Run {
@@ -113,7 +76,7 @@ GradientCheck compare(const Model& model, const StepSettings& settings, const St
 }
 
 void ellipsoids(Checks& out) {
-  const Model model = two_ellipsoids();
+  const Model model = scenes::passing_ellipsoids();
   StepSettings settings;
   settings.h = 0.1;
   settings.constraints = ConstraintScheme::Relcp;

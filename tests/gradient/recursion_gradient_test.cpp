@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
+#include <vector>
 
 #include "orthant/gradient/checker.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "scenes/overdamped.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {
@@ -22,58 +23,19 @@ StepSettings relcp(double h, ConstraintScheme scheme = ConstraintScheme::Relcp) 
   return settings;
 }
 
-ModelBuilder overdamped() {
-  ModelBuilder b;
-  b.set_law(LawOfMotion::Overdamped);
-  b.set_gravity(Vec3::Zero());
-  b.add_material({.name = "smooth", .friction = 0});
-  return b;
-}
-
-/// The pair of the experiment: pushed past each other, which takes 440 steps of 0.1.
-Model two_ellipsoids() {
-  ModelBuilder b = overdamped();
-  for (const double side : {-1.0, 1.0}) {
-    const std::string name = side > 0 ? "upper" : "lower";
-    b.add_body({.name = name,
-                .position = {0.5 * side, 4 * side, 0},
-                .orientation = exp_rotation(Vec3(0, 0, std::numbers::pi / 4)),
-                .shapes = {{.shape = Shape::ellipsoid(2, 1, 1), .material = "smooth"}},
-                .drag = 1,
-                .length = 4});
-    b.add_force(BodyForceSpec{.name = name + "_push", .body = name, .force = {0, -side, 0}});
-  }
-  return b.build();
-}
-
-/// Rods in four rows, drawn to the middle by springs: sides come to lie on sides, which one row
-/// cannot hold, however short the step.
-Model sixteen_rods(bool planar, double column = 2.15, double line = 0.8, double tilt = 0.3) {
-  ModelBuilder b = overdamped();
+/// Sixteen in four rows.
+Model rods(bool planar, double column = 2.15, double line = 0.8, double turn = 0.3) {
   testing::SplitMix random{16};
+  std::vector<scenes::RodPlace> places(16);
   for (int i = 0; i < 16; ++i) {
-    const std::string name = "rod" + std::to_string(i);
-    const double angle = tilt * random.uniform(-1, 1);
-    BodySpec body{
-        .name = name,
-        .motion = planar ? Motion::Planar : Motion::Spatial,
-        .position = {column * (i % 4 - 1.5) + 0.2 * (column - 2) * random.uniform(-1, 1),
-                     line * (i / 4 - 1.5) + 0.2 * (line - 0.5) * random.uniform(-1, 1), 0},
-        .shapes = {{.shape = planar ? Shape::stadium(0.25, 0.75) : Shape::capsule(0.25, 0.75),
-                    .material = "smooth"}},
-        .drag = 1,
-        .length = 2};
-    if (planar) {
-      body.angle = angle;
-    } else {
-      body.position[2] = 0.05 * random.uniform(-1, 1);
-      body.orientation = exp_rotation(Vec3(0, 0.05 * random.uniform(-1, 1), angle));
-    }
-    b.add_body(body);
-    b.add_force(
-        SpringSpec{.name = "pull" + std::to_string(i), .a = name, .stiffness = 1, .rest = 0});
+    scenes::RodPlace& rod = places[static_cast<std::size_t>(i)];
+    rod.angle = turn * random.uniform(-1, 1);
+    rod.position[0] = column * (i % 4 - 1.5) + 0.2 * (column - 2) * random.uniform(-1, 1);
+    rod.position[1] = line * (i / 4 - 1.5) + 0.2 * (line - 0.5) * random.uniform(-1, 1);
+    rod.position[2] = planar ? 0 : 0.05 * random.uniform(-1, 1);
+    rod.tilt = planar ? 0 : 0.05 * random.uniform(-1, 1);
   }
-  return b.build();
+  return scenes::drawn_rods(planar, places);
 }
 
 /// The state after some steps, without a warm start.
@@ -117,7 +79,7 @@ bool has(const std::string& name, const char* part) { return name.find(part) != 
 // Offset (initial place), drag, semi-axes and all else, through 440 steps of which about a hundred
 // recurse.
 TEST(RecursionGradient, TwoEllipsoidsThroughTheWholePassage) {
-  const Model model = two_ellipsoids();
+  const Model model = scenes::passing_ellipsoids();
   const StepSettings settings = relcp(0.1);
   const State x = model.rest_state();
   EXPECT_GE(recursed_steps(model, settings, x, 440), 50);
@@ -131,7 +93,7 @@ TEST(RecursionGradient, TwoEllipsoidsThroughTheWholePassage) {
 
 TEST(RecursionGradient, SixteenRodsRecurseInEveryStep) {
   for (const bool planar : {true, false}) {
-    const Model model = sixteen_rods(planar);
+    const Model model = rods(planar);
     const StepSettings settings = relcp(0.02);
     const State x = after(model, settings, planar ? 60 : 40);
     constexpr Index kSteps = 3;
@@ -245,7 +207,7 @@ TEST(RecursionGradient, InertialRodsWithFriction) {
 }
 
 TEST(RecursionGradient, SingleRowsAndSubSpheres) {
-  const Model model = two_ellipsoids();
+  const Model model = scenes::passing_ellipsoids();
   for (const ConstraintScheme scheme : {ConstraintScheme::Single, ConstraintScheme::Multisphere}) {
     StepSettings settings = relcp(0.1, scheme);
     settings.sub_spheres = 7;
@@ -262,18 +224,9 @@ TEST(RecursionGradient, SingleRowsAndSubSpheres) {
 // Which end of a flush rod is the deeper one decides the sign of an angle: the certificate says so.
 TEST(RecursionGradient, FlushRodsAreCertifiedAsABorder) {
   for (const double tilt : {0.0, 1e-4}) {
-    ModelBuilder b = overdamped();
-    for (const double side : {-1.0, 1.0}) {
-      const std::string name = side > 0 ? "upper" : "lower";
-      b.add_body({.name = name,
-                  .position = {0.1 * side, 0.25 * side, 0},
-                  .orientation = exp_rotation(Vec3(0, 0, side > 0 ? 0.3 + tilt : 0.3)),
-                  .shapes = {{.shape = Shape::capsule(0.25, 0.75), .material = "smooth"}},
-                  .drag = 1,
-                  .length = 2});
-      b.add_force(BodyForceSpec{.name = name + "_push", .body = name, .force = {0, -side, 0}});
-    }
-    const Model model = b.build();
+    const scenes::RodPlace places[] = {{.position = {-0.1, -0.25, 0}, .angle = 0.3},
+                                       {.position = {0.1, 0.25, 0}, .angle = 0.3 + tilt}};
+    const Model model = scenes::drawn_rods(false, places);
     const Parameters parameters = model.default_parameters();
     const StepSettings settings = relcp(0.02);
     State x = model.rest_state();
@@ -289,7 +242,7 @@ TEST(RecursionGradient, FlushRodsAreCertifiedAsABorder) {
 
 // Where an overlap at a trial just reaches the tolerance, the row it adds is a matter of rounding.
 TEST(RecursionGradient, OverlapsAtTheToleranceAreCertifiedAsABorder) {
-  const Model model = two_ellipsoids();
+  const Model model = scenes::passing_ellipsoids();
   const Parameters parameters = model.default_parameters();
   StepSettings settings = relcp(0.1);
   State before = model.rest_state();
@@ -316,7 +269,7 @@ TEST(RecursionGradient, OverlapsAtTheToleranceAreCertifiedAsABorder) {
 // Slender rods with kicks that meet across the sides of a periodic box.
 TEST(RecursionGradient, SlenderDragKicksAndPeriodicImages) {
   for (const bool planar : {true, false}) {
-    const Model model = sixteen_rods(planar, 2.06, 0.56, 0.05);
+    const Model model = rods(planar, 2.06, 0.56, 0.05);
     StepSettings settings = relcp(0.02);
     settings.drag_ratio = 2;
     settings.thermal_energy = 1e-3;
