@@ -111,6 +111,11 @@ void print_summary(const SceneRun& run, const std::string& folder, bool stopped)
       "  {} of {} steps missed the tolerance; worst residual {:.1e}, deepest {:.1e} m, joint error "
       "{:.1e}\n",
       t.failed_steps, t.steps, t.residual, t.deepest, t.joint_error);
+  if (t.cut_steps > 0 || t.inverted_steps > 0)
+    fmt::print(
+        "  {} steps cut, {} halvings, because an element would invert; {} ended with inverted "
+        "elements\n",
+        t.cut_steps, t.cuts, t.inverted_steps);
   const auto stage = [&](const char* name, double seconds) {
     fmt::print("  {:<11}{:>9.3f} s {:>5.1f} %\n", name, seconds,
                100 * seconds / std::max(t.seconds, 1e-9));

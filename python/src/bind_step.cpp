@@ -24,6 +24,9 @@ void fields(Tag<StepReport>, auto&& field) {
   field("contacts", &R::contacts, "Found at the start.");
   field("recursions", &R::recursions, "Relcp: rounds that added rows.");
   field("constraints", &R::constraints, "Contacts with rows in the last solve.");
+  field("newton_iterations", &R::newton_iterations, "Linearisations of flexible parts.");
+  field("cuts", &R::cuts, "Times an interval was halved: an element would invert.");
+  field("inverted", &R::inverted, "Elements inverted after the step all the same.");
   field("residual", &R::residual, "The judge's, worst solve [-].");
   field("deepest", &R::deepest, "Deepest penetration after the step [m].");
   field("joint_error", &R::joint_error, "Largest position error of a joint [m, rad].");

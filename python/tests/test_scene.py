@@ -50,3 +50,17 @@ def test_errors_say_where(tmp_path):
         ot.load(path)
     with pytest.raises(ot.Error, match="nowhere"):
         ot.load(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("max_cuts", [0, 6])
+def test_the_report_says_that_a_step_was_cut(max_cuts):
+    # A soft cube that is thrown at its fixed floor, too fast for its elements.
+    scene = ot.parse_scene("orthant: 1\nworld: {gravity: [0, 0, 0]}\nflexible: {type: box, name: "
+                           "cube, size: [0.1, 0.1, 0.1], cells: [1, 1, 1], young: 1e3, velocity: "
+                           "[0, 0, -8], fixed: {upper: [1, 1, 0]}}\n"
+                           f"step: {{h: 0.05, max_cuts: {max_cuts}}}\n")
+    sim = ot.Simulator(scene.model, parameters=scene.parameters, settings=scene.settings,
+                       state=scene.state)
+    report = sim.step()
+    assert report.cuts == max_cuts and report.inverted > 0
+    assert (report.newton_iterations > 1) == (max_cuts > 0)

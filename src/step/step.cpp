@@ -6,6 +6,7 @@
 #include <string>
 
 #include "orthant/base/error.hpp"
+#include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
 #include "step/run.hpp"
 
@@ -112,6 +113,7 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
     state = before;  // nothing better is known, and what is not finite must not leave
     report.outcome = Outcome::NotFinite;
   }
+  report.inverted = inverted_elements(model, state.q);  // corrections of positions included
   state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
   state.step = before.step + 1;
   if (settings.thermal_energy > 0) state.rng[1] = before.rng[1] + 1;

@@ -85,6 +85,27 @@ TEST(RunCommand, TheWholePathWorksAsPrinted) {
   EXPECT_EQ(orthant("check heap.yaml --set step.h=-1"), 2);
 }
 
+TEST(RunCommand, SaysThatElementsWouldHaveInverted) {
+  const TemporaryFolder folder;
+  // A soft cube thrown at its fixed floor.
+  write_file(folder.file("cube.yaml"),
+             "orthant: 1\nworld: {gravity: [0, 0, 0]}\nflexible: {type: box, name: cube, size: "
+             "[0.1, 0.1, 0.1], cells: [1, 1, 1], young: 1e3, velocity: [0, 0, -8], fixed: {upper: "
+             "[1, 1, 0]}}\nstep: {h: 0.05}\nrun: {steps: 2}\n");
+  const CommandResult run =
+      run_command("run " + folder.file("cube.yaml") + " -o " + folder.file("run"));
+  const auto report = nlohmann::json::parse(read_file(folder.file("run/report.json")));
+  ASSERT_GT(report.at("cuts").get<int>(), 0);
+  EXPECT_THAT(run.out, HasSubstr(std::to_string(report.at("cut_steps").get<int>()) +
+                                 " steps cut, " + std::to_string(report.at("cuts").get<int>()) +
+                                 " halvings, because an element would invert; " +
+                                 std::to_string(report.at("inverted_steps").get<int>()) +
+                                 " ended with inverted elements"));
+  const CommandResult slow = run_command("run " + folder.file("cube.yaml") + " -o " +
+                                         folder.file("slow") + " --set step.h=1e-4");
+  EXPECT_EQ(slow.out.find("would invert"), std::string::npos);
+}
+
 TEST(RunCommand, SuggestsCommandsAndCompletes) {
   const CommandResult wrong = run_command("solv x.dat");
   EXPECT_EQ(wrong.code, 2);

@@ -131,6 +131,41 @@ TEST(FlexibleScene, WrongPartsAreRefusedWithTheirLine) {
               HasSubstr("even"));
 }
 
+/// A soft cube that is thrown at its fixed floor: elements would invert in the first steps.
+std::string thrown_cube() {
+  return "orthant: 1\nworld: {gravity: [0, 0, 0]}\nflexible: {type: box, name: cube, size: [0.1, "
+         "0.1, "
+         "0.1], cells: [1, 1, 1], young: 1e3, velocity: [0, 0, -8], fixed: {upper: [1, 1, "
+         "0]}}\nstep: {h: 0.05}\nrun: {steps: 4}\n";
+}
+
+TEST(FlexibleScene, ARunReportsStepsThatWereCut) {
+  const TemporaryFolder folder;
+  std::int64_t cut_steps = 0, cuts = 0, inverted_steps = 0;
+  for (const std::int64_t end : {1, 4}) {  // the totals go on where the run does
+    SceneRun run(parse_scene(thrown_cube(), "cube.yaml"), folder.file("run"),
+                 {.resume = true, .steps = end});
+    while (!run.done()) {
+      const StepReport report = run.step();
+      cut_steps += report.cuts > 0;
+      cuts += report.cuts;
+      inverted_steps += report.inverted > 0;
+    }
+    run.save();
+  }
+  EXPECT_GT(cuts, 0);
+  const auto report = nlohmann::json::parse(read_file(folder.file("run/report.json")));
+  EXPECT_EQ(report.at("cut_steps"), cut_steps);
+  EXPECT_EQ(report.at("cuts"), cuts);
+  EXPECT_EQ(report.at("inverted_steps"), inverted_steps);
+  SceneRun still(parse_scene(bar(""), "bar.yaml"), folder.file("still"));
+  while (!still.done()) (void)still.step();
+  still.save();
+  const auto none = nlohmann::json::parse(read_file(folder.file("still/report.json")));
+  EXPECT_EQ(none.at("cuts"), 0);
+  EXPECT_EQ(none.at("inverted_steps"), 0);
+}
+
 TEST(FlexibleScene, AResumedRunEndsInTheSameBits) {
   const TemporaryFolder folder;
   const std::string text = bar("", "[0, 0, -9.81]");

@@ -27,6 +27,9 @@ struct RunOptions {
 struct RunTotals {
   std::int64_t steps = 0, failed_steps = 0, iterations = 0, contacts = 0;  ///< added up
   std::int64_t most_contacts = 0, events_exhausted = 0;
+  /// Steps that were cut because an element would invert, their halvings, and steps that ended with
+  /// an inverted element all the same.
+  std::int64_t cut_steps = 0, cuts = 0, inverted_steps = 0;
   double residual = 0, deepest = 0, joint_error = 0;  ///< worst step
   double seconds = 0, seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0,
          seconds_projection = 0, seconds_record = 0;

@@ -8,7 +8,7 @@
 namespace orthant::io {
 namespace {
 
-constexpr int kCheckpointVersion = 1;
+constexpr int kCheckpointVersion = 2;
 constexpr std::size_t kKeyNumbers = 8;     // of a ContactKey, as integers
 constexpr std::size_t kEntryNumbers = 12;  // of the vectors of a WarmStart::Entry
 
@@ -21,7 +21,7 @@ VecX vec(const std::vector<double>& x) {
 template <class Totals, class Integer, class Real>
 void walk(Totals& t, Integer&& integer, Real&& real) {
   for (auto* x : {&t.steps, &t.failed_steps, &t.iterations, &t.contacts, &t.most_contacts,
-                  &t.events_exhausted})
+                  &t.events_exhausted, &t.cut_steps, &t.cuts, &t.inverted_steps})
     integer(*x);
   for (auto* x : {&t.residual, &t.deepest, &t.joint_error, &t.seconds, &t.seconds_collision,
                   &t.seconds_assembly, &t.seconds_solve, &t.seconds_projection, &t.seconds_record})
@@ -120,7 +120,7 @@ Checkpoint read_checkpoint(const std::string& path, const Model& model) {
   c.next_segment = in.integers("next_segment", {1})[0];
   c.frames = in.integers("frames", {1})[0];
   c.warm = read_warm(in);
-  const std::vector<std::int64_t> integers = in.integers("totals_integer", {6});
+  const std::vector<std::int64_t> integers = in.integers("totals_integer", {9});
   const std::vector<double> reals = in.doubles("totals_real", {9});
   std::size_t i = 0, r = 0;
   walk(c.totals, [&](std::int64_t& x) { x = integers[i++]; }, [&](double& x) { x = reals[r++]; });

@@ -167,6 +167,9 @@ struct SceneRun::Impl {
     totals.contacts += r.contacts;
     totals.most_contacts = std::max<std::int64_t>(totals.most_contacts, r.contacts);
     totals.events_exhausted += r.events_exhausted;
+    totals.cut_steps += r.cuts > 0;
+    totals.cuts += r.cuts;
+    totals.inverted_steps += r.inverted > 0;
     totals.residual = std::max(totals.residual, r.residual);
     totals.deepest = std::max(totals.deepest, r.deepest);
     totals.joint_error = std::max(totals.joint_error, r.joint_error);
@@ -214,6 +217,9 @@ struct SceneRun::Impl {
         {"frames", frames},
         {"failed_steps", t.failed_steps},
         {"events_exhausted_steps", t.events_exhausted},
+        {"cut_steps", t.cut_steps},
+        {"cuts", t.cuts},
+        {"inverted_steps", t.inverted_steps},
         {"worst_residual", t.residual},
         {"deepest", t.deepest},
         {"joint_error", t.joint_error},
