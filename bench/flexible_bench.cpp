@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flexible parts: assembly of H and k (elements a second), and a step of a soft mat of about 10^4
-// and 10^5 tetrahedra, or of a cube of 10^5, that lies on the floor with 10^3 nodes and more: time
-// by stage, interior-point iterations cold and warm, share of the factorisations, memory.
+// or 10^5 tetrahedra, or of a block of 10^5, that lies on the floor with 10^3 nodes or more, with
+// and without friction: processor time of a cold and a warm step, their interior-point iterations,
+// the share of the factorisations, memory (one size a process: the peak is that of the process).
 #include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
-#include "orthant/base/timer.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/model/model_builder.hpp"
@@ -28,6 +29,11 @@ double peak_memory() {
     std::fclose(f);
   }
   return kilobytes / 1024;
+}
+
+/// Of this process [s]: a busy machine does not slow it.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
 /// n × n × layers cells of 1 cm; on the floor where `friction` >= 0.
@@ -84,15 +90,17 @@ void lying(benchmark::State& state, double friction) {
   StepSettings settings;
   settings.solver.tolerance = 1e-8;
   StepReport cold, warm;
-  double seconds = 0;
+  double cold_seconds = 0, seconds = 0;
   for (auto _ : state) {
     State x = model.rest_state();
     WarmStart start;
     StepWorkspace work;
+    const double begin = processor_seconds();
     cold = step(model, parameters, settings, {}, x, start, work);
-    const Timer timer;
+    const double between = processor_seconds();
     warm = step(model, parameters, settings, {}, x, start, work);
-    seconds = timer.seconds();
+    cold_seconds = between - begin;
+    seconds = processor_seconds() - between;
   }
   // One factorisation of H: that of the whole system, once an iteration, is a little dearer.
   const State x = model.rest_state();
@@ -102,9 +110,9 @@ void lying(benchmark::State& state, double friction) {
   assemble_dynamics(model, parameters, x.q, x.v, 0, {}, settings.h, dynamics, H, k);
   VelocitySolver solver;
   (void)solver.factorize(H);
-  const Timer timer;
+  const double begin = processor_seconds();
   (void)solver.factorize(H);
-  const double factor = timer.seconds();
+  const double factor = processor_seconds() - begin;
   state.counters["factor_H_s"] = factor;
   state.counters["factor_share"] = warm.iterations * factor / seconds;
   state.counters["elements"] = model.flexible_parts()[0].element_count();
@@ -112,6 +120,7 @@ void lying(benchmark::State& state, double friction) {
   state.counters["contacts"] = warm.contacts;
   state.counters["iterations_cold"] = cold.iterations;
   state.counters["iterations_warm"] = warm.iterations;
+  state.counters["cold_s"] = cold_seconds;
   state.counters["step_s"] = seconds;
   state.counters["assembly_s"] = warm.seconds_assembly;
   state.counters["collision_s"] = warm.seconds_collision;
@@ -127,12 +136,13 @@ BENCHMARK(factor)->Args({30, 2})->Args({64, 4})->Unit(benchmark::kMillisecond)->
 BENCHMARK_CAPTURE(lying, frictionless, 0.0)
     ->Args({30, 2})
     ->Args({64, 4})
-    ->Args({26, 26})
+    ->Args({30, 19})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 BENCHMARK_CAPTURE(lying, friction, 0.5)
     ->Args({30, 2})
     ->Args({64, 4})
+    ->Args({30, 19})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 
