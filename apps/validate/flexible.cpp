@@ -168,6 +168,50 @@ void vibration(Checks& out) {
                  0.02, "relative"});
 }
 
+/// A uniform strain of the border of a mesh whose inner nodes lie anywhere: every node must follow
+/// it. One long step moves the border, a second one leaves no inertia behind.
+double patch_error(Mesh mesh) {
+  const auto inside = [&](const Vec3& x) {
+    for (int a = 0; a < mesh.dim; ++a)
+      if (x[a] < 1e-9 || x[a] > 1 - 1e-9) return false;
+    return true;
+  };
+  const std::vector<Index> border = nodes_where(mesh, [&](const Vec3& x) { return !inside(x); });
+  Index count = 0;
+  for (Vec3& x : mesh.nodes) {
+    ++count;
+    if (!inside(x)) continue;
+    for (int a = 0; a < mesh.dim; ++a) x[a] += 0.02 * std::sin(3.0 * count + 2.0 * a);
+  }
+  Mat3 strain;
+  strain << 1e-2, 4e-3, -2e-3, 4e-3, -8e-3, 1e-3, -2e-3, 1e-3, 5e-3;
+  if (mesh.dim == 2) strain.row(2).setZero();
+  ModelBuilder builder;
+  builder.set_gravity(Vec3::Zero());
+  builder.add_flexible({.name = "patch", .mesh = mesh, .young = 1e5, .driven = border});
+  Simulation sim(builder.build(), {.h = 1e4});
+  const FlexiblePart& part = sim.model.flexible_parts()[0];
+  for (const Index node : border) {
+    const Vec3 way = strain * mesh.nodes[static_cast<std::size_t>(node)];
+    for (int a = 0; a < mesh.dim; ++a)
+      sim.state.v[part.v_begin[node] + a] = way[a] / sim.settings.h;
+  }
+  (void)sim.step();
+  sim.state.v.setZero();
+  (void)sim.step();
+  double error = 0;
+  for (Index i = 0; i < part.node_count; ++i) {
+    const Vec3& x = mesh.nodes[static_cast<std::size_t>(i)];
+    error = std::max(error, (node_position(part, sim.state.q, i) - x - strain * x).norm());
+  }
+  return error;
+}
+
+void patch(Checks& out) {
+  out.push_back({"flexible/patch/space", patch_error(box_mesh(Vec3::Ones(), 3, 3, 3)), 1e-12, "m"});
+  out.push_back({"flexible/patch/plane", patch_error(rectangle_mesh(1, 1, 5, 4)), 1e-12, "m"});
+}
+
 void free_flight(Checks& out) {
   ModelBuilder builder;
   builder.set_gravity(Vec3::Zero());
@@ -248,6 +292,7 @@ void pressed_ball(Checks& out) {
 }  // namespace
 
 void flexible(Checks& out) {
+  patch(out);
   pressed_ball(out);
   free_flight(out);
   bending(out);

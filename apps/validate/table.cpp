@@ -35,7 +35,8 @@ constexpr std::array kGroups = {
     Group{"chain_drift", "a swinging chain of 50 links stays joined", chain_drift},
     Group{"chain_energy", "a swinging chain keeps its energy with rattle", chain_energy},
     Group{"flexible",
-          "flexible parts: no stress from rotation, momentum, beam and bar theory, friction angle",
+          "flexible parts: patch test, rotation, momentum, beam and bar theory, Hertz, friction "
+          "angle",
           flexible},
     Group{"flexible_large", "a cantilever under a large load takes the shape of the elastica",
           flexible_large},
