@@ -20,6 +20,11 @@ bool large(const ProblemTraits& t) {
 }
 /// Frictionless contacts, many: the rows of one pair as one block (docs/relcp.md has the figures).
 bool many_pair_rows(const ProblemTraits& t) { return t.pair_rows && t.rows > 100; }
+/// Far more contacts a body than neighbours in a packing, as a plate on balls has: they repeat each
+/// other, and in velocities little is left to solve.
+bool crowded(const ProblemTraits& t) {
+  return t.by_body && t.rows > 100 && t.rows >= 4 * t.velocities;
+}
 bool not_large(const ProblemTraits& t) { return !large(t); }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
 bool no_equations(const ProblemTraits& t) { return t.equations == 0; }
@@ -36,6 +41,7 @@ bool few_pairs(const ProblemTraits& t) { return t.pairs <= 12 && t.velocities ==
 
 constexpr std::array kSeparable = {
     ChainLink{Method::InteriorPoint, Effort::Full, only_equations},
+    ChainLink{Method::NonsmoothNewton, Effort::Full, crowded},
     ChainLink{Method::PairBlocks, Effort::Full, many_pair_rows},
     ChainLink{Method::GaussSeidel, Effort::Quick, no_equations},
     ChainLink{Method::ProjectedGradient, Effort::Full, huge},

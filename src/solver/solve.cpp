@@ -79,6 +79,7 @@ constexpr Index kLargePile = 500;    // blocks beyond which a chain without end 
 constexpr double kPileWork = 6e5;    // multiply-adds a block that it may spend then
 constexpr double kLoose = 1e-9;  // tolerance from which on nobody asks for an answer to rounding
 constexpr double kRough = 1e-5;  // tolerance from which on sweeps are cheaper than a factorisation
+constexpr double kMaxReduced = 4e6;  // entries of N; 2000 dense rows factorise in a second
 constexpr double kFinished = 1e-14;  // residual below which an answer is as good as rounding allows
 
 /// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
@@ -326,6 +327,27 @@ bool joints_contradict(IslandRun& run) {
   return std::isfinite(result.residual) && result.residual > 1e-6;
 }
 
+/// Entries of N = [C; D] H⁻¹ [C; D]ᵀ + F, those of pairs of bodies counted twice: rows that share a
+/// body couple.
+double reduced_entries(const CanonicalProblem& p, std::vector<double>& rows_of) {
+  rows_of.assign(static_cast<std::size_t>(p.H.block_count()), 0.0);
+  for (const BlockRows* rows : {&p.C, &p.D}) {
+    for (Index i = 0; i < rows->row_block_count(); ++i)
+      for (const BlockRows::Entry& entry : rows->entries(i)) rows_of[entry.block] += rows->dim(i);
+  }
+  double sum = 0;
+  for (const double n : rows_of) sum += n * n;
+  return sum;
+}
+
+/// Would the method have to form a matrix that takes minutes to factorise?
+bool too_dense(const MethodEntry& entry, IslandRun& run) {
+  if (!entry.needs_local || run.p.H.kind() != VelocityMatrix::Kind::BlockDiagonal ||
+      run.p.is_local() || (run.by_body && entry.run_bodies != nullptr))
+    return false;
+  return reduced_entries(run.p, run.work.rows_of) > kMaxReduced;
+}
+
 /// Runs one method from the best answer so far; keeps whichever answer is better.
 void attempt(const MethodEntry& entry, Effort effort, IslandRun& run) {
   keep(run.x, run.work.best);
@@ -427,7 +449,9 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
   }
   for (const ChainLink& link : automatic_chain(traits)) {
     const MethodEntry* entry = find_method(link.method);
-    if (entry == nullptr || entry->why_not(traits) != nullptr || !link.when(traits)) continue;
+    if (entry == nullptr || entry->why_not(traits) != nullptr || !link.when(traits) ||
+        too_dense(*entry, run))
+      continue;
     attempt(*entry, link.effort, run);
     if (run.outcome == Outcome::Converged) return finish(run);
     if (run.outcome == Outcome::Infeasible) return;

@@ -36,6 +36,7 @@ struct SolveWorkspace::Impl {
 
   // Its reduced form, made when the first method asks for it.
   bool local_ready = false;
+  std::vector<double> rows_of;  // by body
   ReduceWorkspace reduce;
   CanonicalProblem local;
   ScaleWorkspace local_scale_work;

@@ -152,6 +152,59 @@ TEST(BodySpace, ALightBodyCarriesAnyLoad) {
   }
 }
 
+/// A plate of unit mass over a grid of points: rows z + y ω_x − x ω_y + b >= 0.
+CanonicalProblem plate(int side, SplitMix& rng) {
+  CanonicalProblem p;
+  double* mass = p.H.add_block(6);
+  for (int i = 0; i < 6; ++i) mass[i * 7] = 1;
+  p.k = VecX::Zero(6);
+  p.k[2] = -1;
+  const Index rows = static_cast<Index>(side) * side;
+  p.laws.assign(static_cast<std::size_t>(rows), Law::orthant());
+  p.b.resize(rows);
+  for (int i = 0; i < side; ++i) {
+    for (int j = 0; j < side; ++j) {
+      p.D.begin_row(1);
+      double* d = p.D.add(0, 0, 6);
+      d[2] = 1;
+      d[3] = 2.0 * j / (side - 1) - 1;
+      d[4] = 1 - 2.0 * i / (side - 1);
+      p.b[i * side + j] = 1e-6 * rng.uniform(-1, 1);
+    }
+  }
+  return p;
+}
+
+TEST(BodySpace, APlateOnThousandsOfPointsRestsOnAFew) {
+  SplitMix rng(17);
+  const CanonicalProblem p = plate(60, rng);
+  Solution x;
+  const SolveReport report = solve(p, {.tolerance = 1e-12}, x);
+  EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+  EXPECT_NEAR(x.lambda.sum(), 1, 1e-5);  // its weight, but for the speed it gets
+  EXPECT_EQ(report.attempts.size(), 1U);
+  EXPECT_LT(report.iterations, 100);
+}
+
+/// Methods that would form a matrix of 1e7 entries and factorise it are left out.
+TEST(BodySpace, APlateBetweenTwoFloorsThatAreTooNearEndsSoon) {
+  SplitMix rng(18);
+  CanonicalProblem p = plate(60, rng);
+  for (Index i = 0; i < p.row_count(); i += 2) {
+    double* d = p.D.values(i);
+    for (int k = 0; k < 6; ++k) d[k] = -d[k];
+    p.b[i] = -1;
+  }
+  Solution x;
+  const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
+  EXPECT_NE(report.outcome, Outcome::Converged);
+  EXPECT_TRUE(x.v.allFinite() && x.lambda.allFinite());
+  for (const Attempt& attempt : report.attempts) {
+    EXPECT_NE(attempt.method, Method::MinMapNewton);
+    EXPECT_NE(attempt.method, Method::FischerNewton);
+  }
+}
+
 TEST(BodySpace, WorkspacesKeepNoMemoryOfOtherProblems) {
   SplitMix rng(16);
   const CanonicalProblem a = loose(rng, 3, true, 1), b = loose(rng, 2, true, 0);
