@@ -15,6 +15,8 @@
 namespace orthant::internal {
 namespace {
 
+constexpr int kPatience = 5;  // rounds after a solve that failed: more rows seldom mend it
+
 // Round and ordinal of a row share the feature of its key; both are the step's own.
 constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
 
@@ -192,10 +194,12 @@ bool step_recursive(StepRun& run) {
   refuse_absurd_motion(run, dt);
   find_trial(run, dt);
   measure_trial(run, 0);
+  int failed = 0;
   for (int round = 1; run.settings.constraints == ConstraintScheme::Relcp; ++round) {
     select_overlaps(run, round);
     if (work.after.contacts.empty()) break;
     if (run.report.outcome > Outcome::Stalled) break;  // no solution: more rows give none
+    if (run.report.outcome != Outcome::Converged && ++failed > kPatience) break;
     if (round > run.settings.max_recursions) {  // jammed, or the solver is looser than the overlap
       run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
       break;

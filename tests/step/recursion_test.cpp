@@ -215,6 +215,21 @@ TEST(Recursion, JammedStartHasANamedOutcome) {
   EXPECT_GT(report.deepest, 0.1);
 }
 
+TEST(Recursion, GoesOnOnlyAFewRoundsAfterASolveThatFailed) {
+  const Model model =
+      crowd(Shape::ellipsoid(1, 0.5, 0.5), 27, 0.3, 0.5, LawOfMotion::Inertial, 5, 4);
+  State x = model.rest_state();
+  WarmStart warm;
+  StepWorkspace work;
+  StepSettings settings = relcp(0.05);
+  settings.solver.max_iterations = 1;
+  const StepReport report = step(model, model.default_parameters(), settings, {}, x, warm, work);
+  EXPECT_NE(report.outcome, Outcome::Converged);
+  EXPECT_GT(report.deepest, 1e-5);  // rows would still be found
+  EXPECT_LE(report.recursions, 5);
+  EXPECT_TRUE(x.q.allFinite());
+}
+
 TEST(Recursion, FrictionAndInertia) {
   for (const FrictionModel friction : {FrictionModel::Cone, FrictionModel::Coulomb}) {
     const Model model = crowd(Shape::capsule(0.25, 0.6), 8, 2.0, 0.4, LawOfMotion::Inertial, 4, 60);
