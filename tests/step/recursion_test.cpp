@@ -226,7 +226,7 @@ TEST(Recursion, GoesOnOnlyAFewRoundsAfterASolveThatFailed) {
   const StepReport report = step(model, model.default_parameters(), settings, {}, x, warm, work);
   EXPECT_NE(report.outcome, Outcome::Converged);
   EXPECT_GT(report.deepest, 1e-5);  // rows would still be found
-  EXPECT_LE(report.recursions, 5);
+  EXPECT_LE(report.recursions, 15);  // the first ones succeed; the limit is 50
   EXPECT_TRUE(x.q.allFinite());
 }
 
