@@ -2,6 +2,8 @@
 // solver/pair_newton.cpp: (frictionless problem, start) => answer, by Newton steps in
 // velocities on the dual of proximal rounds. See pair_newton.hpp.
 //   (H + J_Aᵀ J_A/σ) d = Jᵀ x(u) − H u,   A = {x(u) > 0},   u ← u + t d,  t the root of φ'(u + t d)
+// A round starts at the least point of the piece whose set is {x_k > 0}: sets change little from
+// problem to problem and from round to round, motion and impulses do.
 // Rows are scaled to a unit diagonal of N. Bodies are ordered by minimum degree on their own graph,
 // a third or a sixth of the matrix's; an order found before is used again where the graph is the
 // same, as it is for most rounds of a recursion.
@@ -18,9 +20,13 @@
 namespace orthant::internal {
 namespace {
 
-constexpr double kSettled = 1e-9;  // |φ'| beside that of the round's start: the round is over
-constexpr int kMaxRoots = 40;      // evaluations of one line search
+// |φ'| beside that of the round's start, and beside |H u|: the round is over.
+constexpr double kSettled = 1e-9, kRounding = 1e-10;
+constexpr int kMaxRoots = 40;  // evaluations of one line search
 constexpr int kMaxRounds = 200;
+constexpr int kMaxPasses = 400;  // steps of one round, those with a known factor included
+// Factorisations that a start may take with the least σ; colonies need up to 40.
+constexpr int kWarmIterations = 100;
 
 struct Entry {
   Index body = 0, column = 0, width = 0;
@@ -74,7 +80,7 @@ class PairNewton {
     if (!look()) {
       copy_rows();
       find_order();
-      rounds();
+      solve();
     }
     if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual))
       result_.outcome =
@@ -245,19 +251,41 @@ class PairNewton {
   void evaluate(double sigma) {
     rates(w_.u, w_.Ju);
     w_.z = w_.centre - (w_.Ju + w_.r) / sigma;
-    w_.x = w_.z.cwiseMax(0.0);
+    for (Index i = 0; i < rows(); ++i) w_.active[i] = w_.z[i] > 0;
     p_.H.multiply(w_.u, w_.Hu);
     w_.right = -w_.Hu;
+    add_impulses(w_.z);
+    result_.work += 2 * w_.N.work();
+  }
+
+  /// right += J_Aᵀ x
+  void add_impulses(const VecX& x) {
     for (Index i = 0; i < rows(); ++i) {
-      w_.active[i] = w_.z[i] > 0;
       if (!w_.active[i]) continue;
       for (std::size_t e = w_.entry_begin[i]; e < w_.entry_begin[i + 1]; ++e) {
         const Entry& entry = w_.entries[e];
         for (Index c = 0; c < entry.width; ++c)
-          w_.right[entry.column + c] += w_.J[entry.value + static_cast<std::size_t>(c)] * w_.x[i];
+          w_.right[entry.column + c] += w_.J[entry.value + static_cast<std::size_t>(c)] * x[i];
       }
     }
-    result_.work += 2 * w_.N.work();
+  }
+
+  /// Factor for the set at hand, the last one where it serves.
+  bool prepare(double sigma) {
+    return (factored_sigma_ == sigma && w_.factored == w_.active) || factorize(sigma);
+  }
+
+  /// Centre at x; u where φ would be least if the rows that push were all that ever push.
+  bool start_round(double sigma) {
+    w_.centre = w_.x;
+    for (Index i = 0; i < rows(); ++i) w_.active[i] = w_.x[i] > 0;
+    if (!prepare(sigma)) return false;
+    w_.right.setZero(p_.H.rows());
+    w_.z = w_.centre - w_.r / sigma;
+    add_impulses(w_.z);
+    direction();
+    w_.u = w_.d;
+    return w_.u.allFinite();
   }
 
   bool factorize(double sigma) {
@@ -332,17 +360,27 @@ class PairNewton {
     return t;
   }
 
-  /// One round: minimises φ for the centre at hand. True when the judge is content.
-  bool minimise(double sigma) {
+  /// The round has nothing left to do: its x is judged where no step did so.
+  bool settled() {
+    if (pass_ > 0) return false;
+    w_.x = w_.z.cwiseMax(0.0);
+    w_.kept = w_.u;
+    const bool done = look();
+    w_.u.swap(w_.kept);
+    return done;
+  }
+
+  /// Minimises φ for the centre at hand. True when the judge is content.
+  bool minimise(double sigma, int most_iterations) {
     double first = -1;
-    while (result_.iterations < max_iterations_) {
+    for (pass_ = 0; pass_ < kMaxPasses && result_.iterations < most_iterations; ++pass_) {
       evaluate(sigma);
       const double size = w_.right.norm();
       if (!std::isfinite(size)) return false;
       if (first < 0) first = size;
-      if (size <= kSettled * first) return false;
-      const bool same = factored_sigma_ == sigma && w_.factored == w_.active;
-      if (!same && !factorize(sigma)) return false;
+      if (size <= std::max(kSettled * first, kRounding * w_.Hu.norm())) return settled();
+      const int before = result_.iterations;
+      if (!prepare(sigma)) return false;
       direction();
       if (!w_.d.allFinite()) return false;
       const double t = step_length(sigma);
@@ -352,23 +390,34 @@ class PairNewton {
       w_.kept = w_.u;
       if (look()) return true;
       w_.u.swap(w_.kept);
-      // A whole step without a change of set is the minimum of the round, up to rounding.
+      // A whole step without a change of set is the minimum of the round, up to rounding; with a
+      // factor known from the last step it is no more than a refinement.
       bool changed = false;
       for (Index i = 0; i < rows() && !changed; ++i) changed = (w_.x[i] > 0) != w_.active[i];
-      if (!changed && std::abs(t - 1) < 1e-6) return false;
+      if (!changed && (before == result_.iterations || std::abs(t - 1) < 1e-6)) return false;
     }
     return false;
   }
 
-  void rounds() {
-    w_.active.assign(static_cast<std::size_t>(rows()), 0);
-    w_.factored.clear();
-    double sigma = settings_.proximal;
-    for (int round = 0; round < kMaxRounds && result_.iterations < max_iterations_; ++round) {
-      w_.centre = w_.x;
-      if (minimise(sigma) || !w_.x.allFinite()) return;
+  /// Rounds from x and from `sigma` down to the least. True when done: solved, or beyond numbers.
+  bool rounds(double sigma, int most_iterations) {
+    for (int round = 0; round < kMaxRounds && result_.iterations < most_iterations; ++round) {
+      if (!start_round(sigma) || minimise(sigma, most_iterations) || !w_.x.allFinite()) return true;
       sigma = std::max(sigma * settings_.shrink, settings_.least_proximal);
     }
+    return false;
+  }
+
+  /// A start that pushes is near the answer as a rule: σ is small at once. Where its set does not
+  /// settle, σ falls by tens, from the best answer so far.
+  void solve() {
+    w_.active.assign(static_cast<std::size_t>(rows()), 0);
+    w_.factored.clear();
+    const bool warm = rows() > 0 && w_.x.maxCoeff() > 0;
+    if (warm && rounds(settings_.least_proximal, std::min(kWarmIterations, max_iterations_)))
+      return;
+    if (warm) w_.x = best_.lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    rounds(settings_.proximal, max_iterations_);
   }
 
   const CanonicalProblem& p_;
@@ -379,6 +428,7 @@ class PairNewton {
   Solution& best_;
   MethodResult result_;
   int max_iterations_ = 0;
+  int pass_ = 0;  // of the round
   double factored_sigma_ = 0;
 };
 

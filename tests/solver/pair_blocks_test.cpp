@@ -125,6 +125,63 @@ TEST(PairBlocks, NewtonKeepsNoMemoryButTheOrder) {
   }
 }
 
+/// Planar bodies on a grid, drawn to its middle, a row or two a pair: a packing under pressure.
+CanonicalProblem planar_packing(int side, double squeeze) {
+  SplitMix random(17);
+  CanonicalProblem p;
+  const int bodies = side * side;
+  p.k.resize(3 * bodies);
+  for (int b = 0; b < bodies; ++b) {
+    double* H = p.H.add_block(3);
+    for (int i = 0; i < 3; ++i) H[i * 3 + i] = i < 2 ? 1 : 0.3;
+    p.k.segment<3>(3 * b) << -(b % side - 0.5 * side), -(b / side - 0.5 * side),
+        random.uniform(-0.5, 0.5);
+  }
+  std::vector<double> gaps;
+  const auto touch = [&](int one, int two, double x, double y) {
+    for (int k = 0; k < 2; ++k) {
+      const double turn = random.uniform(-0.3, 0.3), lever = random.uniform(-0.5, 0.5);
+      const double nx = x * std::cos(turn) - y * std::sin(turn);
+      const double ny = y * std::cos(turn) + x * std::sin(turn);
+      p.laws.push_back(Law::orthant(1));
+      p.D.begin_row(1);
+      for (const int sign : {-1, 1}) {
+        const int body = sign < 0 ? one : two;
+        double* values = p.D.add(body, 3 * body, 3);
+        values[0] = sign * nx;
+        values[1] = sign * ny;
+        values[2] = lever;
+      }
+      gaps.push_back(random.uniform(0, 0.1) - squeeze * random.uniform(0, 1));
+    }
+  };
+  for (int b = 0; b < bodies; ++b) {
+    if (b % side + 1 < side) touch(b, b + 1, 1, 0);
+    if (b + side < bodies) touch(b, b + side, 0, 1);
+  }
+  p.b = Eigen::Map<const VecX>(gaps.data(), static_cast<Index>(gaps.size()));
+  p.e.resize(0);
+  return p;
+}
+
+TEST(PairBlocks, NewtonStartsFromTheSetOfTheStart) {
+  const CanonicalProblem last = planar_packing(20, 0.1), now = planar_packing(20, 0.2);
+  const ProblemScale scale = scale_of(last), scale_now = scale_of(now);
+  const PairBlocksSettings newton{.form = PairBlocksForm::Newton};
+  PairBlocksWorkspace work;
+  Solution x = zero_solution(last), cold = zero_solution(now);
+  ASSERT_EQ(solve_pair_blocks(last, scale, newton, {.tolerance = 1e-9}, work, x).outcome,
+            Outcome::Converged);
+  const MethodResult from_zero =
+      solve_pair_blocks(now, scale_now, newton, {.tolerance = 1e-9}, work, cold);
+  const MethodResult from_last =
+      solve_pair_blocks(now, scale_now, newton, {.tolerance = 1e-9}, work, x);
+  EXPECT_EQ(from_zero.outcome, Outcome::Converged);
+  EXPECT_EQ(from_last.outcome, Outcome::Converged);
+  EXPECT_LT((x.v - cold.v).norm(), 1e-7 * cold.v.norm());
+  EXPECT_LE(from_last.iterations, 8);
+}
+
 TEST(PairBlocks, UnsolvableEndsInBoundedWork) {
   // One body squeezed from both sides: no answer.
   CanonicalProblem p;
