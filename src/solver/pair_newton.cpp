@@ -360,10 +360,8 @@ class PairNewton {
     return t;
   }
 
-  /// The round has nothing left to do: its x is judged where no step did so.
-  bool settled() {
-    if (pass_ > 0) return false;
-    w_.x = w_.z.cwiseMax(0.0);
+  /// look() at x that leaves u as it is.
+  bool judged() {
     w_.kept = w_.u;
     const bool done = look();
     w_.u.swap(w_.kept);
@@ -373,12 +371,15 @@ class PairNewton {
   /// Minimises φ for the centre at hand. True when the judge is content.
   bool minimise(double sigma, int most_iterations) {
     double first = -1;
-    for (pass_ = 0; pass_ < kMaxPasses && result_.iterations < most_iterations; ++pass_) {
+    for (int pass = 0; pass < kMaxPasses && result_.iterations < most_iterations; ++pass) {
       evaluate(sigma);
       const double size = w_.right.norm();
       if (!std::isfinite(size)) return false;
       if (first < 0) first = size;
-      if (size <= std::max(kSettled * first, kRounding * w_.Hu.norm())) return settled();
+      if (size <= std::max(kSettled * first, kRounding * w_.Hu.norm())) {
+        w_.x = w_.z.cwiseMax(0.0);
+        return judged();
+      }
       const int before = result_.iterations;
       if (!prepare(sigma)) return false;
       direction();
@@ -387,13 +388,13 @@ class PairNewton {
       w_.u += t * w_.d;
       rates(w_.u, w_.Ju);
       w_.x = (w_.centre - (w_.Ju + w_.r) / sigma).cwiseMax(0.0);
-      w_.kept = w_.u;
-      if (look()) return true;
-      w_.u.swap(w_.kept);
-      // A whole step without a change of set is the minimum of the round, up to rounding; with a
-      // factor known from the last step it is no more than a refinement.
       bool changed = false;
       for (Index i = 0; i < rows() && !changed; ++i) changed = (w_.x[i] > 0) != w_.active[i];
+      // Between two sets the residual says nothing, and the judge costs a fifth of a step.
+      if ((!changed || result_.iterations >= most_iterations) && judged()) return true;
+      if (limits_.exhausted(result_.work)) return judged();
+      // A whole step without a change of set is the minimum of the round, up to rounding; with a
+      // factor known from the last step it is no more than a refinement.
       if (!changed && (before == result_.iterations || std::abs(t - 1) < 1e-6)) return false;
     }
     return false;
@@ -428,7 +429,6 @@ class PairNewton {
   Solution& best_;
   MethodResult result_;
   int max_iterations_ = 0;
-  int pass_ = 0;  // of the round
   double factored_sigma_ = 0;
 };
 

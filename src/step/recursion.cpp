@@ -17,9 +17,6 @@ namespace {
 
 constexpr int kPatience = 5;  // rounds after a solve that failed: more rows seldom mend it
 
-// Round and ordinal of a row share the feature of its key; both are the step's own.
-constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
-
 ContactRowSettings row_settings(const StepRun& run, double dt) {
   // β = 1: a gap is what it is on both sides of zero, overlap left by the last step included.
   return {.h = dt,
@@ -133,41 +130,6 @@ void refuse_absurd_motion(StepRun& run, double dt) {
   work.solution.lambda.setZero();
 }
 
-/// What the pair as a whole pushed with; the next step begins with one row a pair.
-void keep_pair_impulses(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  const bool merge = run.settings.constraints == ConstraintScheme::Relcp;
-  std::vector<WarmStart::Entry>& entries = run.warm.contacts;
-  entries.clear();
-  for (std::size_t c = 0; c < work.rows.contacts.size(); ++c) {
-    const Contact& contact = work.rows.contacts[c];
-    const ContactBlock& block = work.assembly.blocks[c];
-    const double* lambda = work.solution.lambda.data() + block.row;
-    if (!(lambda[0] > 0)) continue;
-    WarmStart::Entry entry;
-    entry.key = contact.key;
-    if (merge) entry.key.feature &= kOrdinalMask;
-    contact_impulse(block, run.settings.friction, run.model.shape(contact.shape_a).planar(), lambda,
-                    entry.impulse_W, entry.torque_W);
-    entry.normal_W = contact.normal;
-    entry.point_W = contact.point_a;
-    entries.push_back(entry);
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const auto& a, const auto& b) { return a.key < b.key; });
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].key == entries[last].key) {
-      entries[last].impulse_W += entries[i].impulse_W;
-      entries[last].torque_W += entries[i].torque_W;
-    } else {
-      entries[++last] = entries[i];
-    }
-  }
-  if (!entries.empty()) entries.resize(last + 1);
-  run.warm.joints = work.solution.gamma;
-}
-
 }  // namespace
 
 CollisionSettings collision_settings(const StepRun& run) {
@@ -205,6 +167,7 @@ bool step_recursive(StepRun& run) {
       break;
     }
     append_rows(run, dt);
+    start_from_shares(run);
     if (!solve_rows(run, SolveKind::Recursion, dt)) return false;
     refuse_absurd_motion(run, dt);
     ++run.report.recursions;

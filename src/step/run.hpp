@@ -93,6 +93,17 @@ bool step_recursive(StepRun& run);
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
 void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
 
+// --- pair_memory.cpp ---
+// Round and ordinal of a recursion's row share the feature of its key; both are the step's own.
+constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
+/// Of a row that the recursion added.
+inline bool is_share(const ContactKey& key) { return key.feature > kOrdinalMask; }
+/// Impulses of the recursion's rows => run.warm.
+void keep_pair_impulses(StepRun& run);
+/// Rows just added are in the problem: where most of them were there in the last step too, every
+/// impulse of that step goes to the nearest row of its pair. Else the start is left as it is.
+void start_from_shares(StepRun& run);
+
 // --- projection.cpp ---
 /// Measures overlaps and joint errors at x, and removes them where the settings say so.
 void project_positions(StepRun& run);
