@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // step/pair_memory.cpp: impulses of a recursion's rows <=> the next step's rows.
 // A step begins with one row a pair and finds the others anew, near where the last step found
-// them. Under the name of its first row stands what the pair as a whole pushed with; beside it the
-// share of each row that the recursion had added, for the round that adds it again.
+// them: the first row starts with what the pair as a whole pushed with, and each round that adds
+// rows again with what every row pushed with by itself.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 #include "step/run.hpp"
@@ -39,23 +40,10 @@ bool most_are_known(const StepRun& run) {
   return 2 * known > run.work.after.contacts.size();
 }
 
-/// What each row of a pair pushed with: its first row with what the others leave of the whole.
-void separate(std::vector<WarmStart::Entry>& entries) {
-  for (const WarmStart::Entry& share : entries) {
-    if (!is_share(share.key)) continue;
-    for (WarmStart::Entry& whole : entries) {
-      if (whole.key != first_key(share.key)) continue;
-      whole.impulse_W -= share.impulse_W;
-      whole.torque_W -= share.torque_W;
-    }
-  }
-}
-
 }  // namespace
 
 void keep_pair_impulses(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
-  const bool recursive = run.settings.constraints == ConstraintScheme::Relcp;
   std::vector<WarmStart::Entry>& entries = run.warm.contacts;
   entries.clear();
   for (std::size_t c = 0; c < work.rows.contacts.size(); ++c) {
@@ -69,12 +57,18 @@ void keep_pair_impulses(StepRun& run) {
                     entry.impulse_W, entry.torque_W);
     entry.normal_W = contact.normal;
     entry.point_W = contact.point_a;
-    if (recursive && is_share(entry.key)) {
-      entries.push_back(entry);
-      entry.key = first_key(entry.key);
-    }
     entries.push_back(entry);
   }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.key < b.key; });
+  run.warm.joints = work.solution.gamma;
+}
+
+const WarmStart& whole_pairs(StepRun& run) {
+  WarmStart& whole = run.work.whole_pairs;
+  whole = run.warm;
+  std::vector<WarmStart::Entry>& entries = whole.contacts;
+  for (WarmStart::Entry& entry : entries) entry.key = first_key(entry.key);
   std::stable_sort(entries.begin(), entries.end(),
                    [](const auto& a, const auto& b) { return a.key < b.key; });
   std::size_t last = 0;
@@ -87,7 +81,7 @@ void keep_pair_impulses(StepRun& run) {
     }
   }
   if (!entries.empty()) entries.resize(last + 1);
-  run.warm.joints = work.solution.gamma;
+  return whole;
 }
 
 void start_from_shares(StepRun& run) {
@@ -101,7 +95,6 @@ void start_from_shares(StepRun& run) {
     return pair_of(contacts[a].key) < pair_of(contacts[b].key);
   });
   const std::vector<WarmStart::Entry>& entries = run.warm.contacts;
-  std::vector<WarmStart::Entry> own;
   std::vector<Vec3> impulse, torque;
   auto known = entries.begin();
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
@@ -110,11 +103,9 @@ void start_from_shares(StepRun& run) {
     while (known != entries.end() && pair_of(known->key) < pair) ++known;
     auto last = known;
     while (last != entries.end() && pair_of(last->key) == pair) ++last;
-    own.assign(known, last);
-    separate(own);
     impulse.assign(end - begin, Vec3::Zero());
     torque.assign(end - begin, Vec3::Zero());
-    for (const WarmStart::Entry& e : own) {
+    for (const WarmStart::Entry& e : std::span(known, last)) {
       std::size_t nearest = begin;
       double least = HUGE_VAL;
       for (std::size_t i = begin; i < end; ++i) {

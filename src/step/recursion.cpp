@@ -150,14 +150,15 @@ bool step_recursive(StepRun& run) {
   Timer timer;
   assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,
                 row_settings(run, dt), 1.0, work.assembly);
-  start_from(run.warm, run, dt, work.solution);
+  const bool recursive = run.settings.constraints == ConstraintScheme::Relcp;
+  start_from(recursive ? whole_pairs(run) : run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   if (!solve_rows(run, SolveKind::Step, dt)) return false;
   refuse_absurd_motion(run, dt);
   find_trial(run, dt);
   measure_trial(run, 0);
   int failed = 0;
-  for (int round = 1; run.settings.constraints == ConstraintScheme::Relcp; ++round) {
+  for (int round = 1; recursive; ++round) {
     select_overlaps(run, round);
     if (work.after.contacts.empty()) break;
     if (run.report.outcome > Outcome::Stalled) break;  // no solution: more rows give none

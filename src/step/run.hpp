@@ -29,6 +29,7 @@ struct StepWorkspace::Impl {
   std::vector<unsigned char> jointed;  // by dynamic body
   SolveReport solved;                  // of the last solve
   State before;                        // the state the step began with
+  WarmStart whole_pairs;               // see pair_memory.cpp
   ContactRowSettings row_settings;     // of `assembly`
   VecX delta, flight, q, psi;
 };
@@ -98,8 +99,10 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
 constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
 /// Of a row that the recursion added.
 inline bool is_share(const ContactKey& key) { return key.feature > kOrdinalMask; }
-/// Impulses of the recursion's rows => run.warm.
+/// Impulses of the recursion's rows, each its own => run.warm.
 void keep_pair_impulses(StepRun& run);
+/// run.warm with what each pair pushed with as a whole, under the name of its first row.
+const WarmStart& whole_pairs(StepRun& run);
 /// Rows just added are in the problem: where most of them were there in the last step too, every
 /// impulse of that step goes to the nearest row of its pair. Else the start is left as it is.
 void start_from_shares(StepRun& run);

@@ -20,11 +20,9 @@ bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) <
 
 /// Gives contacts [c, end) the entries [known, last) of their pair: by key, and what is left over
 /// by distance. Where edges of two boxes are flush, rounding decides which features name a corner.
-/// `shares`: of a recursion, whose first rows have the impulse of the whole pair.
 template <class Take>
 void match_pair(const std::vector<Contact>& contacts, std::size_t c, std::size_t end,
-                const WarmStart& warm, std::size_t known, std::size_t last, bool shares,
-                Take&& take) {
+                const WarmStart& warm, std::size_t known, std::size_t last, Take&& take) {
   constexpr std::size_t kMany = 64;  // no manifold has as many; by key alone beyond
   const auto bit = [](std::size_t i) { return std::uint64_t{1} << i; };
   std::uint64_t found = 0, used = 0;
@@ -44,7 +42,7 @@ void match_pair(const std::vector<Contact>& contacts, std::size_t c, std::size_t
     std::size_t nearest = last;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t e = known; e < last; ++e) {
-      if ((used & bit(e - known)) || (shares && is_share(warm.contacts[e].key))) continue;
+      if (used & bit(e - known)) continue;
       const double distance = (warm.contacts[e].point_W - contacts[i].point_a).squaredNorm();
       if (distance < least) least = distance, nearest = e;
     }
@@ -85,8 +83,7 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
     std::size_t last = known;
     while (last < warm.contacts.size() && same_pair(warm.contacts[last].key, contacts[c].key))
       ++last;
-    match_pair(contacts, c, end, warm, known, last,
-               run.settings.constraints == ConstraintScheme::Relcp, take);
+    match_pair(contacts, c, end, warm, known, last, take);
     c = end;
     known = last;
   }
