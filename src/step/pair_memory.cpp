@@ -14,6 +14,8 @@
 namespace orthant::internal {
 namespace {
 
+constexpr Index kFewRows = 400;  // smaller heaps are solved as fast from either start
+
 /// The name of the row that the pair had before the recursion.
 ContactKey first_key(ContactKey key) {
   key.feature &= kOrdinalMask;
@@ -24,20 +26,54 @@ auto pair_of(const ContactKey& key) {
   return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
 }
 
-/// True where most of the rows just added are of pairs that have shares: then the last step says
-/// more about the answer than the round before, which had to do without them.
-bool most_are_known(const StepRun& run) {
+/// Bodies that rows tie together, and what the last round did to them.
+struct Heaps {
+  std::vector<Index> parent;              // by body
+  std::vector<Index> rows, added, known;  // by root; known: added to a pair that has a share
+
+  Index root(Index i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  }
+  Index root(const Model& model, const Contact& c) {
+    return root(
+        static_cast<Index>(index_of(model.body(c.body_a).is_dynamic() ? c.body_a : c.body_b)));
+  }
+  /// True where the last step says more about the answer than the round before, which had to do
+  /// without most of the rows just added. With few of them the round before is nearer.
+  bool remember(Index i) const {
+    return rows[i] >= kFewRows && 100 * added[i] >= rows[i] && 2 * known[i] > added[i];
+  }
+};
+
+Heaps find_heaps(const StepRun& run) {
+  Heaps heaps;
+  const std::size_t bodies = run.model.bodies().size();
+  heaps.parent.resize(bodies);
+  std::iota(heaps.parent.begin(), heaps.parent.end(), Index{0});
+  for (std::vector<Index>* list : {&heaps.rows, &heaps.added, &heaps.known})
+    list->assign(bodies, 0);
+  const std::vector<Contact>& contacts = run.work.rows.contacts;
+  for (const Contact& c : contacts) {
+    if (!run.model.body(c.body_a).is_dynamic() || !run.model.body(c.body_b).is_dynamic()) continue;
+    const Index a = heaps.root(static_cast<Index>(index_of(c.body_a)));
+    const Index b = heaps.root(static_cast<Index>(index_of(c.body_b)));
+    heaps.parent[std::max(a, b)] = std::min(a, b);
+  }
+  for (const Contact& c : contacts) ++heaps.rows[heaps.root(run.model, c)];
   const std::vector<WarmStart::Entry>& entries = run.warm.contacts;
-  std::size_t known = 0, at = 0;
+  std::size_t at = 0;
   for (const Contact& c : run.work.after.contacts) {
     while (at < entries.size() && pair_of(entries[at].key) < pair_of(c.key)) ++at;
     std::size_t e = at;
     while (e < entries.size() && pair_of(entries[e].key) == pair_of(c.key) &&
            !is_share(entries[e].key))
       ++e;
-    known += e < entries.size() && pair_of(entries[e].key) == pair_of(c.key);
+    const Index heap = heaps.root(run.model, c);
+    ++heaps.added[heap];
+    heaps.known[heap] += e < entries.size() && pair_of(entries[e].key) == pair_of(c.key);
   }
-  return 2 * known > run.work.after.contacts.size();
+  return heaps;
 }
 
 }  // namespace
@@ -87,8 +123,11 @@ const WarmStart& whole_pairs(StepRun& run) {
 void start_from_shares(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
   const std::vector<Contact>& contacts = work.rows.contacts;
-  // With few new rows the round before is nearer to the answer.
-  if (100 * work.after.contacts.size() < contacts.size() || !most_are_known(run)) return;
+  Heaps heaps = find_heaps(run);
+  bool any = false;
+  for (std::size_t i = 0; i < heaps.rows.size(); ++i)
+    any = any || heaps.remember(static_cast<Index>(i));
+  if (!any) return;
   std::vector<std::size_t> order(contacts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -103,6 +142,7 @@ void start_from_shares(StepRun& run) {
     while (known != entries.end() && pair_of(known->key) < pair) ++known;
     auto last = known;
     while (last != entries.end() && pair_of(last->key) == pair) ++last;
+    if (!heaps.remember(heaps.root(run.model, contacts[order[begin]]))) continue;
     impulse.assign(end - begin, Vec3::Zero());
     torque.assign(end - begin, Vec3::Zero());
     for (const WarmStart::Entry& e : std::span(known, last)) {

@@ -103,8 +103,8 @@ inline bool is_share(const ContactKey& key) { return key.feature > kOrdinalMask;
 void keep_pair_impulses(StepRun& run);
 /// run.warm with what each pair pushed with as a whole, under the name of its first row.
 const WarmStart& whole_pairs(StepRun& run);
-/// Rows just added are in the problem: where most of them were there in the last step too, every
-/// impulse of that step goes to the nearest row of its pair. Else the start is left as it is.
+/// Rows just added are in the problem: in a heap where most of them were there in the last step
+/// too, every impulse of that step goes to the nearest row of its pair. The rest is left as it is.
 void start_from_shares(StepRun& run);
 
 // --- projection.cpp ---
