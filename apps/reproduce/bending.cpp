@@ -250,9 +250,10 @@ const std::vector<std::string> kColumns = {"what",
                                            "failed",
                                            "overlap [m]"};
 
-/// Of hard contact: the largest stable step, and the run that bears the force to compare with.
+/// Of hard contact: the largest stable step, the next longer one, that is not (0: none was tried),
+/// and the run that bears the force to compare with.
 struct Hard {
-  double largest = 0;
+  double largest = 0, unstable = 0;
   Bent shortest;
 };
 
@@ -279,9 +280,9 @@ std::vector<Bent> run_steps(const Cells& cells, double friction, const std::vect
 Hard check_steps(Result& result, const std::vector<double>& steps, const Options& options) {
   Table table{"Hard contact (published: mesh 26 x 12 x 3, stable to 0.06 s)", kColumns, {}};
   const std::vector<Bent> runs = run_steps(kPublished, 0, steps, result, table, options);
-  Hard hard{0, runs.back()};
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (runs[i].stable()) hard.largest = std::max(hard.largest, steps[i]);
+  Hard hard{0, 0, runs.back()};
+  for (std::size_t i = steps.size(); i-- > 0 && hard.unstable == 0;)
+    (runs[i].stable() ? hard.largest : hard.unstable) = steps[i];
   // Friction in the same cones: no more than half as many iterations again.
   const Cells cells = options.quick ? Cells{13, 6, 2} : kPublished;
   const std::vector<Bent> smooth =
@@ -302,8 +303,8 @@ struct Springs {
   }
 };
 
-/// The largest step of a list with a factor of two from one to the next, then of the one between
-/// the last two: known to a factor of sqrt(2).
+/// The first stable step of a list that falls by factors of two, then the one between the last
+/// two: known to a factor of sqrt(2).
 struct Bracket {
   double stable = 0, unstable = 0;
   Bent run;  // the stable one
@@ -317,7 +318,7 @@ Bracket find_largest(const Springs& springs, double bears, Table& table, const O
     (b.stable() ? out.stable : out.unstable) = h;
     if (b.stable()) out.run = std::move(b);
   };
-  constexpr double kShortest = 3e-4;
+  constexpr double kShortest = 5e-4;  // 2000 steps and more a run below it
   for (double h = 0.1; h > kShortest && out.stable == 0; h *= 0.5) try_step(h);
   if (out.stable > 0 && out.unstable > 0) try_step(std::sqrt(0.5) * out.unstable);
   return out;
@@ -338,23 +339,26 @@ void check_penalty(Result& result, const Hard& hard, const Options& options) {
   }
   // Softer than the first the cylinder sinks in by more than its radius. The dashpot is a tenth of
   // the critical one of a node.
-  std::vector<Curve> curves = {{"hard, h = 0.05", hard.shortest.time, hard.shortest.curve.y}};
+  std::vector<Curve> curves;
   double best = 0;
   for (const Springs& springs :
        {Springs{3e4, 0}, Springs{1e5, 0}, Springs{1e5, 22}, Springs{1e6, 0}}) {
     const Bracket found = find_largest(springs, bears, table, options);
     best = std::max(best, found.stable);
-    std::string note = "largest stable step: hard contact " + number(hard.largest) +
-                       " s (the longest tried), penalty of " + springs.name();
+    std::string note = "largest stable step: hard contact " + number(hard.largest) + " s" +
+                       (hard.unstable > 0 ? " (not " + number(hard.unstable) + " s)" : "") +
+                       ", penalty of " + springs.name();
     note += found.stable > 0 ? " " + number(found.stable) + " s (not " + number(found.unstable) +
                                    " s), overlap " + number(1e3 * found.run.deepest) +
                                    " mm, force swings by " + number(100 * found.run.spread) + " %"
                              : " below " + number(found.unstable) + " s";
     result.notes.push_back(std::move(note));
     if (found.stable > 0 && springs.dashpot == 0)
-      curves.push_back(
-          {springs.name() + ", h = " + number(found.stable), found.run.time, found.run.curve.y});
+      curves.push_back({springs.name() + ", " + number(1e3 * found.stable, 2) + " ms",
+                        found.run.time, found.run.curve.y});
   }
+  std::reverse(curves.begin(), curves.end());  // drawn in order: what swings least comes last
+  curves.push_back({"hard, 50 ms", hard.shortest.time, hard.shortest.curve.y});
   result.checks.push_back(
       {"largest stable step: penalty over hard contact", best / hard.largest, 0.1});
   result.tables.push_back(std::move(table));
