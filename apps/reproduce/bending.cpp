@@ -354,7 +354,7 @@ void check_penalty(Result& result, const Hard& hard, const Options& options) {
                              : " below " + number(found.unstable) + " s";
     result.notes.push_back(std::move(note));
     if (found.stable > 0 && springs.dashpot == 0)
-      curves.push_back({springs.name() + ", " + number(1e3 * found.stable, 2) + " ms",
+      curves.push_back({number(springs.stiffness) + ", " + number(1e3 * found.stable, 2) + " ms",
                         found.run.time, found.run.curve.y});
   }
   std::reverse(curves.begin(), curves.end());  // drawn in order: what swings least comes last
@@ -363,7 +363,7 @@ void check_penalty(Result& result, const Hard& hard, const Options& options) {
       {"largest stable step: penalty over hard contact", best / hard.largest, 0.1});
   result.tables.push_back(std::move(table));
   write_file(options, "bending_penalty.svg",
-             plot_svg("Three-point bending, each at its largest stable step", "time [s]",
+             plot_svg("Springs [N/m] and hard contact, each at its largest stable step", "time [s]",
                       "force on the ram [N]", curves),
              result);
 }

@@ -35,7 +35,7 @@ Result run_hertz(const Options& options) {
   result.tables.push_back(std::move(table));
   write_file(options, "hertz.svg",
              plot_svg("Soft ball between plates", "finest cell / R", "force / Hertz",
-                      std::span<const Curve>(&curve, 1), true),
+                      std::span<const Curve>(&curve, 1)),
              result);
   return result;
 }
