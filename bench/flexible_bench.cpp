@@ -6,10 +6,8 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <ctime>
 
+#include "orthant/base/process.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/model/model_builder.hpp"
@@ -17,24 +15,6 @@
 
 namespace orthant {
 namespace {
-
-/// Most memory this process ever had [MB]; grows from one size to the next.
-double peak_memory() {
-  double kilobytes = 0;
-  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
-    char line[256];
-    while (std::fgets(line, sizeof line, f)) {
-      if (std::strncmp(line, "VmHWM:", 6) == 0) std::sscanf(line + 6, "%lf", &kilobytes);
-    }
-    std::fclose(f);
-  }
-  return kilobytes / 1024;
-}
-
-/// Of this process [s]: a busy machine does not slow it.
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
-}
 
 /// n × n × layers cells of 1 cm; on the floor where `friction` >= 0.
 Model mat(Index n, Index layers, double friction) {
@@ -128,7 +108,7 @@ void lying(benchmark::State& state, double friction) {
   state.counters["projection_s"] = warm.seconds_projection;
   state.counters["converged"] = warm.outcome == Outcome::Converged;
   state.counters["residual"] = warm.residual;
-  state.counters["peak_MB"] = peak_memory();
+  state.counters["peak_MB"] = peak_memory() / 1048576;
 }
 
 BENCHMARK(assembly)->Arg(20)->Arg(64)->Unit(benchmark::kMillisecond);

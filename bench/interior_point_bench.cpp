@@ -4,27 +4,12 @@
 // exponents over the number of unknowns.
 #include <benchmark/benchmark.h>
 
-#include <cstdio>
-#include <cstring>
-
+#include "orthant/base/process.hpp"
 #include "orthant/solver/interior_point.hpp"
 #include "support/packing.hpp"
 
 namespace orthant {
 namespace {
-
-/// Most memory this process ever had [MB]; grows from one size to the next.
-double peak_memory() {
-  double kilobytes = 0;
-  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
-    char line[256];
-    while (std::fgets(line, sizeof line, f)) {
-      if (std::strncmp(line, "VmHWM:", 6) == 0) std::sscanf(line + 6, "%lf", &kilobytes);
-    }
-    std::fclose(f);
-  }
-  return kilobytes / 1024;
-}
 
 void pile(benchmark::State& state, double mu, bool exact) {
   const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
@@ -41,7 +26,7 @@ void pile(benchmark::State& state, double mu, bool exact) {
   state.counters["iterations"] = result.iterations;
   state.counters["residual"] = result.residual;
   state.counters["multiply_adds"] = result.work;
-  state.counters["peak_MB"] = peak_memory();
+  state.counters["peak_MB"] = peak_memory() / 1048576;
 }
 
 const auto kSizes = [](benchmark::internal::Benchmark* b) {

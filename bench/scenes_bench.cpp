@@ -9,6 +9,8 @@
 #include <cmath>
 #include <string>
 
+#include "orthant/base/parallel.hpp"
+#include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "scenes/scenes.hpp"
@@ -69,7 +71,6 @@ void run(benchmark::State& bench, const Model& model, State state,
   bench.counters["residual"] = sum.residual;
   bench.counters["failed"] = failed;
   bench.SetItemsProcessed(bench.iterations());
-  bench.SetComplexityN(static_cast<std::int64_t>(model.dynamic_count()));
 }
 
 void run(benchmark::State& bench, const scenes::Scene& scene, int before) {
@@ -89,13 +90,15 @@ void bench_spheres_in_a_box(benchmark::State& bench) {
   run(bench, scenes::spheres_in_a_box(static_cast<int>(bench.range(0))),
       static_cast<int>(bench.range(1)));
 }
-void bench_spheres(benchmark::State& bench) {
-  const Model model = carpet(static_cast<int>(bench.range(0)), false);
+void bench_carpet(benchmark::State& bench, bool boxes) {
+  set_thread_count(static_cast<int>(bench.range(1)));
+  reset_peak_memory();
+  const double before = peak_memory();
+  const Model model = carpet(static_cast<int>(bench.range(0)), boxes);
   run(bench, model, model.rest_state());
-}
-void bench_boxes(benchmark::State& bench) {
-  const Model model = carpet(static_cast<int>(bench.range(0)), true);
-  run(bench, model, model.rest_state());
+  bench.counters["bytes_a_body"] =
+      (peak_memory() - before) / static_cast<double>(model.dynamic_count());
+  set_thread_count(1);
 }
 
 BENCHMARK(bench_stack)
@@ -128,18 +131,14 @@ BENCHMARK(bench_spheres_in_a_box)
     ->Args({500, 400})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(20);
-BENCHMARK(bench_spheres)
-    ->Name("carpet_spheres")
-    ->RangeMultiplier(10)
-    ->Range(1000, 100000)
-    ->Complexity()
+BENCHMARK_CAPTURE(bench_carpet, spheres, false)
+    ->ArgNames({"count", "threads"})
+    ->ArgsProduct({{1000, 10000, 100000}, {1, 2}})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
-BENCHMARK(bench_boxes)
-    ->Name("carpet_boxes")
-    ->RangeMultiplier(10)
-    ->Range(1000, 10000)
-    ->Complexity()
+BENCHMARK_CAPTURE(bench_carpet, boxes, true)
+    ->ArgNames({"count", "threads"})
+    ->ArgsProduct({{1000, 10000, 100000}, {1, 2}})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 

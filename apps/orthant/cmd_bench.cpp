@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // orthant/cmd_bench.cpp: orthant bench NAME… => ms a step, residual, contacts, memory of scenes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +12,7 @@
 #include "command.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
+#include "orthant/base/process.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/io/scene.hpp"
 #include "report.hpp"
@@ -71,27 +69,8 @@ BenchScene load(const std::string& name) {
   return {std::move(s.model), std::move(s.parameters), std::move(s.state), s.settings, s.steps};
 }
 
-/// Linux forgets the largest size of the process so far, where it is allowed to.
-void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
-
-/// Largest size of the process since then [MB].
-double peak_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word != "VmHWM:") continue;
-    double kilobytes = 0;
-    status >> kilobytes;
-    return kilobytes / 1024;
-  }
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 BenchResult measure(const std::string& name, const BenchCommand& c) {
-  reset_peak();
+  reset_peak_memory();
   BenchScene scene = load(name);
   BenchResult r;
   r.name = name;
@@ -101,7 +80,7 @@ BenchResult measure(const std::string& name, const BenchCommand& c) {
   WarmStart warm;
   VecX u(static_cast<Index>(scene.controls.size()));
   const Timer all;
-  const double cpu = cpu_seconds();
+  const double cpu = processor_seconds();
   for (std::int64_t i = 0; i < r.steps; ++i) {
     for (Index k = 0; k < u.size(); ++k)
       u[k] = scene.controls[static_cast<std::size_t>(k)].at(scene.state.t);
@@ -120,8 +99,8 @@ BenchResult measure(const std::string& name, const BenchCommand& c) {
     r.projection += report.seconds_projection;
   }
   r.seconds = all.seconds();
-  r.cpu = cpu_seconds() - cpu;
-  r.memory = peak_memory();
+  r.cpu = processor_seconds() - cpu;
+  r.memory = peak_memory() / 1048576;
   r.contacts /= std::max<double>(static_cast<double>(r.steps), 1);
   return r;
 }

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
 
 #include "names.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/process.hpp"
 #include "orthant/base/timer.hpp"
 
 namespace orthant::app {
@@ -53,13 +53,6 @@ void add_solution(const SolvedFile& solved, nlohmann::json& out) {
   }
 }
 
-/// Of all threads: what else the machine does is not in it.
-double processor_clock() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 void solve_into(SolvedFile& solved, const FileSettings& settings) {
   solved.file = read_problem(solved.path, settings.kind);
   solved.problem = to_problem(solved.file, settings.exact_friction);
@@ -78,11 +71,11 @@ void solve_into(SolvedFile& solved, const FileSettings& settings) {
     solved.trace.points.clear();
     if (settings.keep_trace) solve_settings.trace = &solved.trace;
     SolveWorkspace workspace;
-    const double start = processor_clock();
+    const double start = processor_seconds();
     const Timer timer;
     solved.report = solve(solved.problem, solve_settings, workspace, solved.solution);
     solved.seconds = std::min(solved.seconds, timer.seconds());
-    solved.processor_seconds = std::min(solved.processor_seconds, processor_clock() - start);
+    solved.processor_seconds = std::min(solved.processor_seconds, processor_seconds() - start);
   }
   // The report of a solve is not taken on trust: the judge looks at the answer that is handed out.
   solved.report.residual = judge(solved.problem, solved.solution);

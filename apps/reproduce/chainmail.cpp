@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/field.hpp"
@@ -81,9 +82,9 @@ bool simulate(const Model& model, int steps, const Options& options, Session& se
   StepWorkspace work;
   Run& run = progress.runs[static_cast<std::size_t>(progress.method)];
   while (run.steps < steps) {
-    const double start = cpu_seconds();
+    const double start = processor_seconds();
     const StepReport r = step(model, parameters, settings, {}, progress.x, progress.warm, work);
-    run.seconds += cpu_seconds() - start;
+    run.seconds += processor_seconds() - start;
     run.deepest = std::max(run.deepest, r.deepest);
     run.failed += r.outcome != Outcome::Converged;
     run.solves += r.recursions + 1;

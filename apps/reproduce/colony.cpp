@@ -10,6 +10,7 @@
 #include <numbers>
 #include <sstream>
 
+#include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/session.hpp"
@@ -175,11 +176,11 @@ bool grow_generation(const Options& options, int target, const Model& model, Ses
   StepWorkspace work;
   Generation& g = run.now;
   while (g.steps < steps && run.length < 2 * kFirstLength) {
-    const double start = cpu_seconds();
+    const double start = processor_seconds();
     run.length *= std::exp(kStep);
     grow(model, run.length, parameters);
     const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
-    g.seconds += cpu_seconds() - start;
+    g.seconds += processor_seconds() - start;
     g.rows += r.constraints;
     g.solves += r.recursions + 1;
     g.iterations += r.iterations;

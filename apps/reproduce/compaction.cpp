@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/field.hpp"
@@ -80,7 +81,7 @@ Sample measure(const Model& model, const State& packed, const StepSettings& sett
   StepWorkspace work;
   Sample s;
   const Parameters parameters = model.default_parameters();
-  const double start = cpu_seconds();
+  const double start = processor_seconds();
   for (int i = 0; i < steps; ++i) {
     const StepReport r = step(model, parameters, settings, {}, x, warm, work);
     s.constraints += r.constraints;
@@ -90,7 +91,7 @@ Sample measure(const Model& model, const State& packed, const StepSettings& sett
     s.failed += r.outcome != Outcome::Converged;
     s.most_solves = std::max(s.most_solves, r.recursions + 1);
   }
-  s.seconds = (cpu_seconds() - start) / steps;
+  s.seconds = (processor_seconds() - start) / steps;
   s.constraints /= steps;
   s.solves /= steps;
   s.iterations /= steps;
@@ -124,9 +125,9 @@ void compact(const Options& options, const Model& model, int steps, Session& ses
   const StepSettings settings = settings_of(ConstraintScheme::Relcp, 0.1, 1);
   StepWorkspace work;
   while (run.steps < steps) {
-    const double start = cpu_seconds();
+    const double start = processor_seconds();
     const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
-    run.seconds += cpu_seconds() - start;
+    run.seconds += processor_seconds() - start;
     run.deepest = std::max(run.deepest, r.deepest);
     run.failed += r.outcome != Outcome::Converged;
     if (r.constraints > 0) {

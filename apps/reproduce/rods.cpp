@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/session.hpp"
@@ -114,9 +115,9 @@ Result run_rods(const Options& options) {
   StepWorkspace work;
   bool over = run.steps >= steps;
   while (!over) {
-    const double start = cpu_seconds();
+    const double start = processor_seconds();
     const StepReport r = step(scene.model, parameters, settings, {}, run.x, run.warm, work);
-    run.seconds += cpu_seconds() - start;
+    run.seconds += processor_seconds() - start;
     run.rows += r.constraints;
     run.last_rows = r.constraints;
     run.first_rows += r.contacts;

@@ -3,10 +3,7 @@
 // hash. Written whole or not at all.
 #include "reproduce/session.hpp"
 
-#include <sys/resource.h>
-
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 
 #include "orthant/base/atomic_file.hpp"
@@ -111,14 +108,6 @@ void Session::finish() const {
 
 std::string Session::unfinished() const {
   return "stopped after " + std::to_string(steps_) + " steps of this session; --resume goes on";
-}
-
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-double peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
 std::uint64_t hash_of(const State& s) {

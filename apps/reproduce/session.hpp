@@ -117,10 +117,6 @@ class Session {
   std::int64_t steps_ = 0;
 };
 
-/// CPU time of the process so far, all threads [s]: what a shared machine does not blur.
-double cpu_seconds();
-/// Largest memory the process has had [bytes].
-double peak_memory();
 /// FNV-1a over the bits of a state: equal only for equal runs.
 std::uint64_t hash_of(const State& state);
 

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate/gradient_memory.cpp: a long rollout of many bodies, differentiated with checkpoints.
 //   memory of about √T records instead of T, the same numbers
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "orthant/base/process.hpp"
 #include "orthant/gradient/rollout.hpp"
 #include "validate/gradients.hpp"
 #include "validate/simulate.hpp"
 
 namespace orthant::validation {
 namespace {
-
-/// Largest memory the process has had so far [MB].
-double peak_memory() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 /// Spheres that roll on a floor into each other.
 Model rolling_spheres(int side) {
@@ -53,7 +45,7 @@ void gradients_long(Checks& out) {
     return rollout_gradient(tape, at_end(tape, ones, ones), with);
   };
   const RolloutGradient kept = gradient(false);  // first: the peak is that of the whole process
-  out.push_back({"gradients_long/checkpoints/memory", peak_memory(), 2048, "MB"});
+  out.push_back({"gradients_long/checkpoints/memory", peak_memory() / 1048576, 2048, "MB"});
   const RolloutGradient stored = gradient(true);
   out.push_back({"gradients_long/checkpoints/difference",
                  std::max({relative(kept.q, stored.q), relative(kept.v, stored.v),
