@@ -24,8 +24,9 @@ Model sixteen_rods(bool planar) {
   std::vector<scenes::RodPlace> places(16);
   for (int i = 0; i < 16; ++i) {
     const double x = std::sin(1.0 + 2.4 * i), y = std::sin(2.0 + 1.7 * i);
+    const int row = i / 4, column = i % 4;
     scenes::RodPlace& rod = places[static_cast<std::size_t>(i)];
-    rod.position = {2.6 * (i % 4 - 1.5) + 0.15 * x, 1.3 * (i / 4 - 1.5) + 0.1 * y,
+    rod.position = {2.6 * (column - 1.5) + 0.15 * x, 1.3 * (row - 1.5) + 0.1 * y,
                     planar ? 0 : 0.1 * x * y};
     rod.angle = 0.3 * std::sin(3.0 + 5.1 * i);
     rod.tilt = 0.05 * x;

@@ -259,9 +259,8 @@ void VelocitySystem::add_law(const LawMatrices& law, Index size) {
     return;
   }
   with_size(size, [&](auto n) {
-    double M[kSquare];
-    for (Index i = 0; i < n * n; ++i) M[i] = out.rest[i];
-    for (Index i = 0; i < n; ++i) M[i * n + i] += epsilon_;
+    double M[kSquare] = {};
+    for (Index i = 0; i < n * n; ++i) M[i] = out.rest[i] + (i % (n + 1) == 0 ? epsilon_ : 0.0);
     invert_small(M, n, out.inverse);
     for (Index r = 0; r < n; ++r)
       for (Index c = 0; c < n; ++c) {
@@ -448,7 +447,7 @@ void VelocitySystem::apply(const VecX& x, bool transposed, VecX& y) const {
   const double sign = transposed ? -1 : 1;
   for (Index c = 0; c < p.C.row_block_count(); ++c) {
     const double* values = values_of(p.C, C_, c);
-    double rate[kMaxLawDim] = {}, push[kMaxLawDim];
+    double rate[kMaxLawDim] = {}, push[kMaxLawDim] = {};
     const Index row = p.C.row_begin(c);
     rows_times(p.C, c, values, x_v, rate);
     for (Index k = 0; k < p.C.dim(c); ++k) {
