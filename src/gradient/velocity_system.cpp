@@ -147,7 +147,7 @@ void add_product(const BlockRows& rows, Index i, const double* a, const double* 
   const Index dim = rows.dim(i);
   const double* left = a;
   for (const BlockRows::Entry& first : rows.entries(i)) {
-    double half[kSquare];  // dim x width: (Aᵀ middle)ᵀ
+    double half[kSquare] = {};  // dim x width: (Aᵀ middle)ᵀ
     with_size(first.width, [&](auto width) {
       using Map = ConstMap<decltype(width)>;
       for (Index r = 0; r < dim; ++r) {
@@ -352,7 +352,7 @@ void VelocitySystem::build(bool transposed) {
       H_place += 2;
     }
   const std::size_t* place = place_.data();
-  double middle[kSquare];
+  double middle[kSquare] = {};
   for (Index c = 0; c < p.C.row_block_count(); ++c) {
     const Index n = p.C.dim(c);
     std::fill_n(middle, n * n, 0.0);
@@ -394,7 +394,7 @@ bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
     small_times(law.inverse, law.dim, transposed, r, eliminated);
     if (p.D.empty()) continue;
     const auto i = static_cast<Index>(c);
-    double push[kMaxLawDim];
+    double push[kMaxLawDim] = {};
     if (!transposed) {
       transpose_add(p.D, i, values_of(p.D, D_, i), eliminated, right_.data());
     } else if (!law.open) {
@@ -404,7 +404,7 @@ bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
     }
   }
   for (Index c = 0; c < p.C.row_block_count(); ++c) {
-    double push[kMaxLawDim];
+    double push[kMaxLawDim] = {};
     const Index n = p.C.dim(c), row = p.C.row_begin(c);
     for (Index k = 0; k < n; ++k) push[k] = sign * b_c[row + k] * stiffness;
     transpose_add(p.C, c, values_of(p.C, C_, c), push, right_.data());
@@ -459,7 +459,7 @@ void VelocitySystem::apply(const VecX& x, bool transposed, VecX& y) const {
   for (std::size_t c = 0; c < laws_.size(); ++c) {
     const ScaledLaw& law = laws_[c];
     const double* impulse = x_l + law.row;
-    double rate[kMaxLawDim] = {}, push[kMaxLawDim], answer[kMaxLawDim];
+    double rate[kMaxLawDim] = {}, push[kMaxLawDim] = {}, answer[kMaxLawDim] = {};
     small_times(law.rest, law.dim, transposed, impulse, y_l + law.row);
     if (p.D.empty()) continue;
     const auto i = static_cast<Index>(c);
