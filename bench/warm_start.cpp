@@ -5,7 +5,7 @@
 //   single ball, single brick (four contacts, one too many): at rest on a floor, 100 steps;
 //   balls in a box: ⌀ 70 mm, 1000 kg/m³, settled, rows below 5 mm gap, 50 steps; all Δt = 0.02 s,
 //   tolerance 1e-10 of the judge. The whole problem is solved, not its islands.
-// Usage: bench_warm_start [--quick] [--json FILE]
+// Usage: bench_warm_start [--quick] [--smooth] [--json FILE]   (--smooth: no friction)
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -161,15 +161,17 @@ void print(const std::vector<Row>& rows, std::FILE* json) {
 
 int main(int argc, char** argv) {
   using namespace orthant;
-  bool quick = false;
+  bool quick = false, without_friction = false;
   std::FILE* json = nullptr;
   for (int i = 1; i < argc; ++i) {
     quick = quick || std::strcmp(argv[i], "--quick") == 0;
+    without_friction = without_friction || std::strcmp(argv[i], "--smooth") == 0;
     if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) json = std::fopen(argv[i + 1], "w");
   }
   std::vector<Row> rows;
   const std::vector<int> sizes = quick ? std::vector{64} : std::vector{64, 280, 595, 1190};
   for (const double mu : {0.0, 0.5}) {
+    if (mu > 0 && without_friction) break;
     const FrictionModel friction = FrictionModel::Cone;
     const bool smooth = mu == 0;
     const std::array<int, kStarts> none{-1, -1, -1};
