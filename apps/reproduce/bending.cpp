@@ -363,7 +363,7 @@ void check_penalty(Result& result, const Hard& hard, const Options& options) {
       {"largest stable step: penalty over hard contact", best / hard.largest, 0.1});
   result.tables.push_back(std::move(table));
   write_file(options, "bending_penalty.svg",
-             plot_svg("Springs [N/m] and hard contact, each at its largest stable step", "time [s]",
+             plot_svg("Springs [N/m] at their largest stable step, and hard contact", "time [s]",
                       "force on the ram [N]", curves),
              result);
 }
