@@ -30,7 +30,10 @@ let context: BrowserContext;
 before(async () => {
   context = await chromium.launchPersistentContext(join(dir, 'profile'), {
     executablePath: kChromium, args: kFlags, viewport: { width: 1000, height: 640 }, colorScheme: 'light',
+    ...kWait,
   });
+  // A machine that builds beside the tests may take longer than the usual half minute for a page.
+  context.setDefaultTimeout(kWait.timeout);
 });
 after(async () => {
   await context?.close();
