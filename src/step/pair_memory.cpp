@@ -7,7 +7,6 @@
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <tuple>
 
 #include "step/run.hpp"
 
@@ -20,10 +19,6 @@ constexpr Index kFewRows = 400;  // smaller heaps are solved as fast from either
 ContactKey first_key(ContactKey key) {
   key.feature &= kOrdinalMask;
   return key;
-}
-
-auto pair_of(const ContactKey& key) {
-  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
 }
 
 /// Bodies that rows tie together, and what the last round did to them.
@@ -77,28 +72,6 @@ Heaps find_heaps(const StepRun& run) {
 }
 
 }  // namespace
-
-void keep_pair_impulses(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  std::vector<WarmStart::Entry>& entries = run.warm.contacts;
-  entries.clear();
-  for (std::size_t c = 0; c < work.rows.contacts.size(); ++c) {
-    const Contact& contact = work.rows.contacts[c];
-    const ContactBlock& block = work.assembly.blocks[c];
-    const double* lambda = work.solution.lambda.data() + block.row;
-    if (!(lambda[0] > 0)) continue;
-    WarmStart::Entry entry;
-    entry.key = contact.key;
-    contact_impulse(block, run.settings.friction, run.model.shape(contact.shape_a).planar(), lambda,
-                    entry.impulse_W, entry.torque_W);
-    entry.normal_W = contact.normal;
-    entry.point_W = contact.point_a;
-    entries.push_back(entry);
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const auto& a, const auto& b) { return a.key < b.key; });
-  run.warm.joints = work.solution.gamma;
-}
 
 const WarmStart& whole_pairs(StepRun& run) {
   WarmStart& whole = run.work.whole_pairs;

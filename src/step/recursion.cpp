@@ -175,7 +175,7 @@ bool step_recursive(StepRun& run) {
     find_trial(run, dt);
     measure_trial(run, round);
   }
-  keep_pair_impulses(run);
+  keep_impulses(run, dt, work.solution, run.warm);
   run.x.q = work.q;
   run.x.v.head(run.model.dynamic_v_size()) = work.solution.v;
   run.x.t += dt;

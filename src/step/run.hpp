@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "orthant/collision/collision.hpp"
@@ -91,6 +92,10 @@ CollisionSettings collision_settings(const StepRun& run);
 bool step_recursive(StepRun& run);
 
 // --- warm_start.cpp ---
+/// Everything of a key but the feature.
+inline auto pair_of(const ContactKey& key) {
+  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
+}
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
 void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
 
@@ -99,8 +104,6 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
 constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
 /// Of a row that the recursion added.
 inline bool is_share(const ContactKey& key) { return key.feature > kOrdinalMask; }
-/// Impulses of the recursion's rows, each its own => run.warm.
-void keep_pair_impulses(StepRun& run);
 /// run.warm with what each pair pushed with as a whole, under the name of its first row.
 const WarmStart& whole_pairs(StepRun& run);
 /// Rows just added are in the problem: in a heap where most of them were there in the last step

@@ -2,19 +2,15 @@
 // step/warm_start.cpp: impulses by contact key <=> rows of the problem at hand.
 // Kept in world axes and for the whole step h, so that the next frame and a shorter interval can
 // use them; a new contact starts from zero.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <tuple>
 
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
 
-/// Everything of a key but the feature.
-auto pair_of(const ContactKey& key) {
-  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
-}
 bool same_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) == pair_of(b); }
 bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) < pair_of(b); }
 
@@ -134,9 +130,10 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
     entry.normal_W = flexible[c].normal;
     warm.contacts.push_back(entry);
   }
-  if (!flexible.empty())
-    std::sort(warm.contacts.begin(), warm.contacts.end(),
-              [](const WarmStart::Entry& a, const WarmStart::Entry& b) { return a.key < b.key; });
+  // Nodes come after bodies, rows of a recursion after those it began with.
+  const auto by_key = [](const auto& a, const auto& b) { return a.key < b.key; };
+  if (!std::is_sorted(warm.contacts.begin(), warm.contacts.end(), by_key))
+    std::sort(warm.contacts.begin(), warm.contacts.end(), by_key);
 }
 
 }  // namespace orthant::internal
