@@ -128,7 +128,7 @@ std::string plot_svg(std::string_view title, std::string_view x_label, std::stri
   }
   out << "<text x=\"" << 0.5 * (kL + kW - kR) << "\" y=\"" << kH - 12
       << "\" text-anchor=\"middle\">" << x_label << "</text>\n<text transform=\"rotate(-90)\" x=\""
-      << -0.5 * (kT + kH - kB) << "\" y=\"16\" text-anchor=\"middle\">" << y_label
+      << -0.5 * (kT + kH - kB) << "\" y=\"12\" text-anchor=\"middle\">" << y_label
       << "</text>\n</svg>\n";
   return out.str();
 }
