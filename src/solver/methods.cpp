@@ -188,7 +188,7 @@ const char* unless_pair_rows(const ProblemTraits& traits) {
 /// Planar packings of this many rows: a factorisation costs no more than some tens of products,
 /// and conjugate gradients would take hundreds to thousands.
 bool factorises_soon(const CanonicalProblem& p) {
-  constexpr Index kManyRows = 400;
+  constexpr Index kManyRows = 100;
   return p.row_count() >= kManyRows && p.velocity_count() == 3 * p.H.block_count() &&
          p.H.is_symmetric();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/pair_newton.hpp: frictionless problems by Newton steps in velocities.
+// solver/pair_newton.hpp: frictionless problems by factorisations in velocities. Far from the
+// answer an interior path (pair_interior.hpp), near it proximal rounds:
 //
 //   x_{k+1} = argmin over x >= 0 of  ½ xᵀNx + rᵀx + ½ σ |x − x_k|²
 //

@@ -168,7 +168,6 @@ bool step_recursive(StepRun& run) {
       break;
     }
     append_rows(run, dt);
-    start_from_shares(run);
     if (!solve_rows(run, SolveKind::Recursion, dt)) return false;
     refuse_absurd_motion(run, dt);
     ++run.report.recursions;

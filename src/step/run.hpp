@@ -92,23 +92,13 @@ CollisionSettings collision_settings(const StepRun& run);
 bool step_recursive(StepRun& run);
 
 // --- warm_start.cpp ---
-/// Everything of a key but the feature.
-inline auto pair_of(const ContactKey& key) {
-  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
-}
-void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
-void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
-
-// --- pair_memory.cpp ---
 // Round and ordinal of a recursion's row share the feature of its key; both are the step's own.
 constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
-/// Of a row that the recursion added.
-inline bool is_share(const ContactKey& key) { return key.feature > kOrdinalMask; }
-/// run.warm with what each pair pushed with as a whole, under the name of its first row.
+/// run.warm with what each pair pushed with as a whole, under the name of its first row: a step
+/// begins with one row a pair and finds the others anew.
 const WarmStart& whole_pairs(StepRun& run);
-/// Rows just added are in the problem: in a heap where most of them were there in the last step
-/// too, every impulse of that step goes to the nearest row of its pair. The rest is left as it is.
-void start_from_shares(StepRun& run);
+void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
+void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
 
 // --- projection.cpp ---
 /// Measures overlaps and joint errors at x, and removes them where the settings say so.

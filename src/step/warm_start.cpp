@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
 
+/// Everything of a key but the feature.
+auto pair_of(const ContactKey& key) {
+  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
+}
 bool same_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) == pair_of(b); }
 bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) < pair_of(b); }
 
@@ -49,6 +54,26 @@ void match_pair(const std::vector<Contact>& contacts, std::size_t c, std::size_t
 }
 
 }  // namespace
+
+const WarmStart& whole_pairs(StepRun& run) {
+  WarmStart& whole = run.work.whole_pairs;
+  whole = run.warm;
+  std::vector<WarmStart::Entry>& entries = whole.contacts;
+  for (WarmStart::Entry& entry : entries) entry.key.feature &= kOrdinalMask;
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.key < b.key; });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].key == entries[last].key) {
+      entries[last].impulse_W += entries[i].impulse_W;
+      entries[last].torque_W += entries[i].torque_W;
+    } else {
+      entries[++last] = entries[i];
+    }
+  }
+  if (!entries.empty()) entries.resize(last + 1);
+  return whole;
+}
 
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution) {
   const Assembly& assembly = run.work.assembly;

@@ -289,65 +289,6 @@ TEST(Recursion, SameBitsForOneAndTwoThreads) {
   set_thread_count(1);
 }
 
-/// Rods in the plane that lie flush and grow: most of their pairs need two rows in every step.
-/// Returns the solver's iterations; without shares only the impulse of the whole pair is kept.
-int iterations_of_a_growing_layer(bool keep_shares) {
-  constexpr double kRadius = 0.25;
-  constexpr int kSide = 16;
-  testing::SplitMix random(5);
-  ModelBuilder builder;
-  builder.set_law(LawOfMotion::Overdamped);
-  builder.set_gravity(Vec3::Zero());
-  builder.add_material({.name = "m", .friction = 0});
-  for (int i = 0; i < kSide * kSide; ++i) {
-    BodySpec body;
-    body.name = "b" + std::to_string(i);
-    body.motion = Motion::Planar;
-    const double row = i / kSide, place = i % kSide + (i / kSide % 2 == 0 ? 0.0 : 0.5);
-    body.position = Vec3(2.02 * place, 0.54 * row, 0);
-    body.angle = 0.02 * (2 * random.uniform() - 1);
-    body.shapes.push_back({.shape = Shape::stadium(kRadius, 0.75), .material = "m"});
-    body.drag = 1;
-    body.length = 2;
-    builder.add_body(body);
-  }
-  const Model model = builder.build();
-  Parameters parameters = model.default_parameters();
-  StepSettings settings = relcp(1e-3);
-  settings.solver.tolerance = 1e-7;
-  State x = model.rest_state();
-  WarmStart warm;
-  StepWorkspace work;
-  int iterations = 0;
-  for (int i = 0; i < 60; ++i) {
-    for (const Body& body : model.bodies())
-      parameters
-          .values[model.shapes()[static_cast<std::size_t>(body.shape_begin)].parameter_begin + 1] =
-          0.75 * std::exp(2e-3 * (i + 1));
-    const StepReport report = step(model, parameters, settings, {}, x, warm, work);
-    EXPECT_EQ(report.outcome, Outcome::Converged);
-    if (i >= 40) iterations += static_cast<int>(report.iterations);
-    if (!keep_shares) {
-      for (WarmStart::Entry& share : warm.contacts) {
-        if (share.key.feature <= 255) continue;
-        ContactKey key = share.key;
-        key.feature &= 255;
-        const auto first = std::find_if(warm.contacts.begin(), warm.contacts.end(),
-                                        [&](const auto& entry) { return entry.key == key; });
-        if (first != warm.contacts.end()) first->impulse_W += share.impulse_W;
-      }
-      std::erase_if(warm.contacts, [](const auto& entry) { return entry.key.feature > 255; });
-    }
-  }
-  return iterations;
-}
-
-TEST(Recursion, RowsFoundAgainStartFromTheirShare) {
-  const int with = iterations_of_a_growing_layer(true);
-  const int without = iterations_of_a_growing_layer(false);
-  EXPECT_LT(with, without);
-}
-
 /// What the warm start says of every row is what changed the bodies' velocities, no more, no less.
 TEST(Recursion, ImpulsesOfAllRowsAreTheChangeOfMomentum) {
   const Model model =
