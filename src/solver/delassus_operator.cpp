@@ -57,6 +57,14 @@ double row_product(const double* a, Index width, const double* u) {
   return s;
 }
 
+// Two lanes: in every instruction set the engine is built for.
+using Lanes = double __attribute__((vector_size(16)));
+[[gnu::always_inline]] inline Lanes lanes(const double* p) {
+  Lanes v;
+  __builtin_memcpy(&v, p, sizeof(Lanes));
+  return v;
+}
+
 }  // namespace
 
 bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scale) {
@@ -154,6 +162,7 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
   }
   work_ += static_cast<double>(F_.all_values().size());
 
+  find_pairs();
   constant_.resize(rows_);
   constant_.head(bilateral_) = p.e;
   constant_.tail(p.row_count()) = p.b;
@@ -166,7 +175,61 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
   return true;
 }
 
+void DelassusOperator::find_pairs() {
+  pair_values_.clear();
+  pair_columns_.clear();
+  if (!block_diagonal_ || !F_.empty() || row_blocks_ != rows_) return;
+  for (Index i = 0; i < rows_; ++i)
+    if (row_entry_[i + 1] - row_entry_[i] > 2 || row_entry_[i + 1] == row_entry_[i]) return;
+  for (const Side& side : row_side_)
+    if (side.size != 6) return;
+  pair_values_.assign(12 * static_cast<std::size_t>(rows_), 0.0);
+  pair_columns_.assign(2 * static_cast<std::size_t>(rows_), 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows_); ++i) {
+    std::copy(row_values_.begin() + row_value_[i], row_values_.begin() + row_value_[i + 1],
+              pair_values_.begin() + static_cast<std::ptrdiff_t>(12 * i));
+    for (std::int64_t e = row_entry_[i]; e < row_entry_[i + 1]; ++e)
+      pair_columns_[2 * i + static_cast<std::size_t>(e - row_entry_[i])] = row_side_[e].other;
+  }
+}
+
+void DelassusOperator::gather_pairs(const VecX& x) {
+  parallel_for(static_cast<std::size_t>(bodies_), kBodyGrain,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t b = begin; b < end; ++b) {
+                   Lanes s0 = {}, s1 = {}, s2 = {};
+                   const double* a = body_values_.data() + body_value_[b];
+                   for (std::int64_t e = body_entry_[b]; e < body_entry_[b + 1]; ++e, a += 6) {
+                     const double xe = x[body_side_[e].other];
+                     s0 += lanes(a) * xe;
+                     s1 += lanes(a + 2) * xe;
+                     s2 += lanes(a + 4) * xe;
+                   }
+                   double* u = motion_.data() + body_offset_[b];
+                   if (body_offset_[b + 1] - body_offset_[b] != 6) continue;  // no row has it
+                   __builtin_memcpy(u, &s0, sizeof(Lanes));
+                   __builtin_memcpy(u + 2, &s1, sizeof(Lanes));
+                   __builtin_memcpy(u + 4, &s2, sizeof(Lanes));
+                 }
+               });
+}
+
+void DelassusOperator::scatter_pairs(VecX& y) const {
+  parallel_for(static_cast<std::size_t>(rows_), kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const double* a = pair_values_.data() + 12 * i;
+      const double* u = motion_.data() + pair_columns_[2 * i];
+      const double* v = motion_.data() + pair_columns_[2 * i + 1];
+      const Lanes s = (lanes(a) * lanes(u) + lanes(a + 2) * lanes(u + 2)) +
+                      (lanes(a + 4) * lanes(u + 4) + lanes(a + 6) * lanes(v)) +
+                      (lanes(a + 8) * lanes(v + 2) + lanes(a + 10) * lanes(v + 4));
+      y[static_cast<Index>(i)] = s[0] + s[1];
+    }
+  });
+}
+
 void DelassusOperator::gather(const VecX& x) {
+  if (!pair_values_.empty()) return gather_pairs(x);
   if (!block_diagonal_) {
     impulse_ = VecX::Zero(motion_.size());
     for (Index i = 0; i < row_blocks_; ++i) {
@@ -219,6 +282,7 @@ void DelassusOperator::gather(const VecX& x) {
 }
 
 void DelassusOperator::scatter(const VecX& x, VecX& y) const {
+  if (!pair_values_.empty()) return scatter_pairs(y);
   parallel_for(static_cast<std::size_t>(row_blocks_), kRowGrain,
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {

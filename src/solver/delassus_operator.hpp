@@ -34,8 +34,11 @@ class DelassusOperator {
   std::size_t bytes() const;
 
  private:
+  void find_pairs();
   void gather(const VecX& x);
+  void gather_pairs(const VecX& x);
   void scatter(const VecX& x, VecX& y) const;
+  void scatter_pairs(VecX& y) const;
 
   struct Side {   // one entry of the row store, or of the body store
     Index other;  // column of the velocity block, or first row of the row block
@@ -47,7 +50,11 @@ class DelassusOperator {
   std::vector<std::int64_t> row_entry_, row_value_, body_entry_, body_value_;
   std::vector<Side> row_side_, body_side_;
   std::vector<double> row_values_, body_values_;  // dim x width; width x dim
-  BlockRows F_;                                   // scaled, shifted behind the bilateral rows
+  // Where every row is single and has one or two free rigid bodies: 12 values a row and the columns
+  // of the two, the second all zeros where there is none. Empty otherwise.
+  std::vector<double> pair_values_;
+  std::vector<Index> pair_columns_;
+  BlockRows F_;  // scaled, shifted behind the bilateral rows
   bool block_diagonal_ = true, has_velocity_ = false;
   VelocitySolver inverse_;
   double work_ = 0;
