@@ -228,7 +228,8 @@ class PairNewton {
       for (Index i = 0; i < rows(); ++i)
         if (w_.x[i] < w_.interior.slack()[i]) w_.x[i] = 0;
       if (w_.interior.mu() < kNearEnd && look()) return true;
-      if (w_.interior.mu() < kSetsKnown || limits_.exhausted(result_.work)) return false;
+      if (w_.interior.mu() < kSetsKnown && result_.residual < kNearStart) return false;
+      if (limits_.exhausted(result_.work)) return false;
     }
     return false;
   }
