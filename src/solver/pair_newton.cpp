@@ -21,6 +21,8 @@ namespace {
 constexpr double kSettled = 1e-9, kRounding = 1e-10;
 constexpr int kMaxRoots = 40;  // evaluations of one line search
 constexpr int kMaxRounds = 200;
+constexpr int kIdleRounds = 3;  // with one factor, before σ falls below its usual least
+constexpr double kTinySigma = 1e-8;
 constexpr int kMaxPasses = 400;  // steps of one round, those with a known factor included
 // A start with less than this residual is near, and rounds may take so many factorisations; from
 // the end of the interior path they may take more.
@@ -206,10 +208,22 @@ class PairNewton {
   }
 
   /// Rounds from x and from `sigma` down to the least. True when done: solved, or beyond numbers.
+  /// Rounds that only repeat a solve with a known factor creep where rows nearly repeat each other:
+  /// then σ falls on, as far as the tolerance bears the rounding.
   bool rounds(double sigma, int most_iterations) {
+    const double least = std::clamp(1e-16 / std::max(limits_.tolerance, 1e-16), kTinySigma,
+                                    settings_.least_proximal);
+    int idle = 0;
     for (int round = 0; round < kMaxRounds && result_.iterations < most_iterations; ++round) {
+      const int before = result_.iterations;
       if (!start_round(sigma) || minimise(sigma, most_iterations) || !w_.x.allFinite()) return true;
-      sigma = std::max(sigma * settings_.shrink, settings_.least_proximal);
+      idle = result_.iterations > before ? 0 : idle + 1;
+      if (sigma > settings_.least_proximal) {
+        sigma = std::max(sigma * settings_.shrink, settings_.least_proximal);
+      } else if (idle >= kIdleRounds) {
+        sigma = std::max(sigma * settings_.shrink, least);
+        idle = 0;
+      }
     }
     return false;
   }
