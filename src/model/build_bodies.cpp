@@ -225,10 +225,12 @@ void ModelBuilder::Build::bodies() {
     const BodySpec& s = specs.bodies[n];
     Body body;
     body.name = s.name.empty() ? "body" + std::to_string(n) : s.name;
-    body.uid = static_cast<BodyUid>(n);
+    body.uid = s.uid.value_or(static_cast<BodyUid>(n));
     body.motion = s.motion;
     body.planar = s.planar || s.motion == Motion::Planar;
     const std::string where = say("body", body.name);
+    if (body.uid >= kFirstPartUid)
+      internal::refuse(where, "the uid", "below " + std::to_string(kFirstPartUid), body.uid);
     if (body.name == "world") throw Error(where, "the name 'world' means the world frame");
     if (s.planar && s.motion == Motion::Spatial)
       throw Error(where, "planar = true contradicts Motion::Spatial");

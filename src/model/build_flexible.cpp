@@ -281,7 +281,7 @@ void ModelBuilder::Build::flexible() {
     const FlexibleSpec& s = specs.flexible[n];
     FlexiblePart part;
     part.name = s.name.empty() ? "part" + std::to_string(n) : s.name;
-    part.uid = static_cast<BodyUid>(specs.bodies.size() + n);
+    part.uid = kFirstPartUid + static_cast<BodyUid>(n);
     const std::string where = say("flexible part", part.name);
     internal::need_elastic(where, s.young, s.poisson, s.density, s.damping_mass,
                            s.damping_stiffness);

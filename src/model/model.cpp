@@ -88,6 +88,14 @@ BodyId Model::find_body(std::string_view name) const {
   if (name == "world") return kWorld;
   return BodyId{find_name(bodies(), body_by_name_, name, "body")};
 }
+BodyId Model::find_uid(BodyUid uid) const {
+  const auto it =
+      std::lower_bound(body_by_uid_.begin(), body_by_uid_.end(), uid,
+                       [&](Index i, BodyUid wanted) { return bodies_[i].uid < wanted; });
+  if (it == body_by_uid_.end() || bodies_[*it].uid != uid)
+    throw Error("body uid " + std::to_string(uid), "no body of the model has it");
+  return BodyId{*it};
+}
 ShapeId Model::find_shape(std::string_view name) const {
   return ShapeId{find_name(shapes(), shape_by_name_, name, "shape")};
 }

@@ -27,6 +27,23 @@ std::vector<Index> sort_names(std::span<const Item> items, const char* kind) {
   return sorted;
 }
 
+/// Places by uid; throws Error on one given twice.
+std::vector<Index> sort_uids(std::span<const Body> bodies) {
+  std::vector<Index> sorted(bodies.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<Index>(i);
+  const auto before = [&](Index i, Index j) { return bodies[i].uid < bodies[j].uid; };
+  if (!std::is_sorted(sorted.begin(), sorted.end(), before))
+    std::stable_sort(sorted.begin(), sorted.end(), before);
+  for (std::size_t i = 0; i + 1 < sorted.size(); ++i) {
+    const Body &one = bodies[sorted[i]], &next = bodies[sorted[i + 1]];
+    if (one.uid == next.uid)
+      throw Error("body '" + next.name + "'", "the uid must be unique, got " +
+                                                  std::to_string(next.uid) +
+                                                  ", which is that of '" + one.name + "'");
+  }
+  return sorted;
+}
+
 }  // namespace
 
 ModelBuilder::ModelBuilder() : specs_(std::make_unique<Specs>()) {}
@@ -95,6 +112,11 @@ ModelBuilder& ModelBuilder::set_law(LawOfMotion law) {
   return *this;
 }
 
+const std::vector<BodySpec>& ModelBuilder::bodies() const { return specs_->bodies; }
+void ModelBuilder::set_bodies(std::vector<BodySpec> specs) noexcept {
+  specs_->bodies = std::move(specs);
+}
+
 Model ModelBuilder::build() const {
   Build b(*specs_);
   b.m.law_ = specs_->law;
@@ -103,6 +125,7 @@ Model ModelBuilder::build() const {
   b.material_pairs();
   b.bodies();
   b.m.body_by_name_ = sort_names(b.m.bodies(), "body");
+  b.m.body_by_uid_ = sort_uids(b.m.bodies());
   b.m.shape_by_name_ = sort_names(b.m.shapes(), "shape");
   b.flexible();
   (void)sort_names(b.m.flexible_parts(), "flexible part");

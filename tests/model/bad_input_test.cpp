@@ -51,6 +51,12 @@ void joint_refused(JointSpec spec, std::vector<std::string> words) {
   refused([&](ModelBuilder& b) { b.add_joint(spec); }, std::move(words));
 }
 
+TEST(BadInput, Uid) {
+  body_refused([](BodySpec& s) { s.uid = 1; }, {"body 'egg'", "uid", "unique", "1", "'cube'"});
+  body_refused([](BodySpec& s) { s.uid = kFirstPartUid; },
+               {"body 'egg'", "uid", "below 2147483648"});
+}
+
 TEST(BadInput, Mass) {
   body_refused([](BodySpec& s) { s.mass = 0; }, {"body 'egg'", "mass", "> 0", "0"});
   body_refused([](BodySpec& s) { s.mass = -2; }, {"body 'egg'", "mass", "-2"});

@@ -18,6 +18,10 @@
 
 namespace orthant {
 
+/// Uids of parts start here, those of bodies stay below: in a contact key the body comes first, and
+/// a part keeps its uid when bodies come and go.
+inline constexpr BodyUid kFirstPartUid = BodyUid{1} << 31;
+
 /// Nodes of a part that move with a body as built.
 struct AttachmentSpec {
   std::string body = {};  ///< "world": fixed
@@ -56,7 +60,7 @@ struct NodeForceSpec {
 /// A flexible part. Node and element numbers are those of its mesh.
 struct FlexiblePart {
   std::string name;
-  BodyUid uid = 0;  ///< after those of all bodies
+  BodyUid uid = 0;  ///< kFirstPartUid and up
   int dim = 3;
   bool consistent_mass = false, plane_strain = false;
   Index young = 0, poisson = 0, density = 0;      ///< parameters

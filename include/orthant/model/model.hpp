@@ -224,6 +224,7 @@ class Model {
 
   // By name; throw Error with the nearest spelling. find_body("world") is kWorld.
   BodyId find_body(std::string_view name) const;
+  BodyId find_uid(BodyUid uid) const;  ///< throws Error where no body has it
   ShapeId find_shape(std::string_view name) const;
   MaterialId find_material(std::string_view name) const;
   JointId find_joint(std::string_view name) const;
@@ -276,7 +277,7 @@ class Model {
   std::vector<std::pair<BodyUid, BodyId>> attached_;  // part and body, sorted
   std::vector<BodyId> dynamic_bodies_;
   std::vector<std::pair<BodyId, BodyId>> joined_;  // sorted, first < second
-  std::vector<Index> body_by_name_, shape_by_name_, material_by_name_, joint_by_name_;
+  std::vector<Index> body_by_name_, body_by_uid_, shape_by_name_, material_by_name_, joint_by_name_;
   Index q_size_ = 0, v_size_ = 0, dynamic_v_size_ = 0, bilateral_count_ = 0, gravity_ = kNone;
   Index free_node_count_ = 0, tie_row_count_ = 0;
   LawOfMotion law_ = LawOfMotion::Inertial;

@@ -56,6 +56,8 @@ struct BodySpec {
   std::optional<Vec3> center_of_mass = {};  ///< in the spec's frame [m]; default: from the shapes
   double drag = 1;                          ///< overdamped law only
   std::optional<double> length = {};  ///< overdamped law only; default: twice the bounding radius
+  /// Unlike any other body's, below kFirstPartUid; default: the place among the bodies.
+  std::optional<BodyUid> uid = {};
 };
 
 struct MotorSpec {
@@ -161,6 +163,9 @@ class ModelBuilder {
   /// Default: (0, 0, -9.81), or (0, -9.81, 0) where all bodies are planar.
   ModelBuilder& set_gravity(const Vec3& gravity);
   ModelBuilder& set_law(LawOfMotion law);
+  /// The bodies so far, and others in their place: for edits of a model (model/division.hpp).
+  const std::vector<BodySpec>& bodies() const;
+  void set_bodies(std::vector<BodySpec> specs) noexcept;
 
   /// The Model; the builder may go on and build others. Names may refer to what is added later.
   Model build() const;
