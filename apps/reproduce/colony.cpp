@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reproduce/colony.cpp: rods that grow and divide in the plane (ReLCP paper, 4.3, table 3).
-//   d l/dt = l, division at 2 l0 into two of length l/2 at +- l/4 along the axis, turned +- 0.01
-//   deg
+//   d l/dt = l, division at 2 l0 (model/division.hpp), daughters turned by +- 0.01 deg
 // All cells are of one age, so a division doubles the model; between divisions only parameters
 // grow. Chaotic: jitter grows some hundredfold a generation, so statistics are compared, not
 // places.
@@ -11,7 +10,7 @@
 #include <sstream>
 
 #include "orthant/base/process.hpp"
-#include "orthant/model/model_builder.hpp"
+#include "orthant/model/division.hpp"
 #include "orthant/step/step.hpp"
 #include "reproduce/session.hpp"
 
@@ -19,7 +18,6 @@ namespace orthant::reproduce {
 namespace {
 
 constexpr double kRadius = 0.25, kFirstLength = 2, kStep = 1e-3;
-constexpr double kJitter = 0.01 * std::numbers::pi / 180;
 
 struct Cell {
   BodyUid uid = 0;
@@ -28,45 +26,15 @@ struct Cell {
   void visit(Archive& a) { a(uid, x, y, angle); }
 };
 
-/// Who came from whom.
-struct Division {
-  BodyUid mother = 0, daughters[2] = {0, 0};
-};
-
-/// Splits every cell along its axis; sides of the jitter are drawn from the uid alone, so they do
-/// not depend on the order of the cells.
-std::vector<Division> divide(std::vector<Cell>& cells, double length) {
-  std::vector<Division> map;
-  std::vector<Cell> next;
-  for (const Cell& cell : cells) {
-    Division division{cell.uid, {}};
-    for (int k = 0; k < 2; ++k) {
-      Cell daughter = cell;
-      daughter.uid = 2 * cell.uid + static_cast<BodyUid>(k);
-      std::uint64_t z = daughter.uid * 0x9e3779b97f4a7c15U;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-      const double shift = (k == 0 ? -0.25 : 0.25) * length;
-      daughter.x += shift * std::cos(cell.angle);
-      daughter.y += shift * std::sin(cell.angle);
-      daughter.angle += (z >> 63) != 0 ? kJitter : -kJitter;
-      division.daughters[k] = daughter.uid;
-      next.push_back(daughter);
-    }
-    map.push_back(division);
-  }
-  cells = std::move(next);
-  return map;
-}
-
-Model build(const std::vector<Cell>& cells, double length) {
+ModelBuilder colony_of(const std::vector<Cell>& cells, double length) {
   ModelBuilder builder;
   builder.set_law(LawOfMotion::Overdamped);
   builder.set_gravity(Vec3::Zero());
   builder.add_material({.name = "smooth", .friction = 0});
   for (const Cell& cell : cells) {
     BodySpec body;
-    body.name = "c" + std::to_string(cell.uid);
+    body.uid = cell.uid;
+    body.name = "cell/" + std::to_string(cell.uid);
     body.motion = Motion::Planar;
     body.position = Vec3(cell.x, cell.y, 0);
     body.angle = cell.angle;
@@ -76,16 +44,7 @@ Model build(const std::vector<Cell>& cells, double length) {
     body.length = length;
     builder.add_body(body);
   }
-  return builder.build();
-}
-
-void grow(const Model& model, double length, Parameters& parameters) {
-  for (const Body& body : model.bodies()) {
-    parameters.values[body.length] = length;
-    parameters
-        .values[model.shapes()[static_cast<std::size_t>(body.shape_begin)].parameter_begin + 1] =
-        0.5 * length - kRadius;
-  }
+  return builder;
 }
 
 StepSettings settings_of(ConstraintScheme scheme, int spheres) {
@@ -148,6 +107,13 @@ struct Progress {
   void visit(Archive& a) { a(cells, length, born, x, warm, now, history, single_deepest, lost); }
 };
 
+/// The parameters of all cells at the length they have now: from their birth on in one go, so that
+/// a resumed run has the same bits.
+void grow_to(double length, double born, const Model& model, Parameters& parameters) {
+  parameters = model.default_parameters();
+  grow(model, model.dynamic_bodies(), length / born, parameters);
+}
+
 /// What one constraint a pair leaves, over some steps.
 double single_constraint_overlap(const Model& model, const Progress& run) {
   State x = run.x;
@@ -157,7 +123,7 @@ double single_constraint_overlap(const Model& model, const Progress& run) {
   double length = run.length, deepest = 0;
   for (int i = 0; i < 50; ++i) {
     length *= std::exp(kStep);
-    grow(model, length, parameters);
+    grow_to(length, run.born, model, parameters);
     const StepReport r =
         step(model, parameters, settings_of(ConstraintScheme::Single, 1), {}, x, none, work);
     deepest = std::max(deepest, r.deepest);
@@ -178,7 +144,7 @@ bool grow_generation(const Options& options, int target, const Model& model, Ses
   while (g.steps < steps && run.length < 2 * kFirstLength) {
     const double start = processor_seconds();
     run.length *= std::exp(kStep);
-    grow(model, run.length, parameters);
+    grow_to(run.length, run.born, model, parameters);
     const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
     g.seconds += processor_seconds() - start;
     g.rows += r.constraints;
@@ -197,15 +163,26 @@ bool grow_generation(const Options& options, int target, const Model& model, Ses
 }
 
 /// Cells where the bodies are.
-std::vector<Cell> cells_now(const Model& model, const Progress& run) {
-  std::vector<Cell> cells = run.cells;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Index q = model.bodies()[i].q_begin;
-    cells[i].x = run.x.q[q];
-    cells[i].y = run.x.q[q + 1];
-    cells[i].angle = run.x.q[q + 2];
+std::vector<Cell> cells_at(const Model& model, const State& x) {
+  std::vector<Cell> cells;
+  for (const Body& body : model.bodies()) {
+    const double* q = x.q.data() + body.q_begin;
+    cells.push_back({body.uid, q[0], q[1], q[2]});
   }
   return cells;
+}
+
+/// All cells divide. The next generation is built from the list of its cells alone, as it is after
+/// a resume.
+void divide_all(ModelBuilder& builder, const Model& model, Progress& run) {
+  Parameters parameters;
+  grow_to(run.length, run.born, model, parameters);
+  const Divided next = divide(builder, model, parameters, run.x, model.dynamic_bodies());
+  run.lost +=
+      next.map.size() != run.cells.size() || next.model.bodies().size() != 2 * run.cells.size();
+  run.cells = cells_at(next.model, next.state);
+  run.length *= 0.5;
+  run.born = run.length;
 }
 
 /// How the time of a generation grows with the cells, and what that says of 131,072 of them. The
@@ -234,7 +211,8 @@ Result run_colony(const Options& options) {
   std::vector<Cell> cells;
   bool resumed = session.resume(run), over = false;
   while (true) {
-    const Model model = build(run.cells, run.born);
+    ModelBuilder builder = colony_of(run.cells, run.born);
+    const Model model = builder.build();
     if (!resumed) {
       run.x = model.rest_state();
       run.warm = {};
@@ -243,17 +221,13 @@ Result run_colony(const Options& options) {
     }
     resumed = false;
     over = grow_generation(options, target, model, session, run);
-    cells = cells_now(model, run);
+    cells = cells_at(model, run.x);
     if (!over) break;
     run.history.push_back(run.now);
     if (run.now.cells == std::min(target, 128))
       run.single_deepest = single_constraint_overlap(model, run);
     if (run.now.cells >= target) break;
-    const std::vector<Division> map = divide(cells, run.length);
-    run.lost += 2 * map.size() != cells.size();
-    run.cells = cells;
-    run.length *= 0.5;
-    run.born = run.length;
+    divide_all(builder, model, run);
   }
   if (over)
     session.finish();
