@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <sstream>
 
 #include "orthant/base/process.hpp"
@@ -17,6 +18,7 @@
 namespace orthant::reproduce {
 namespace {
 
+constexpr int kFewCells = 256;  // of a colony from which sub-spheres are compared
 constexpr double kRadius = 0.25, kFirstLength = 2, kStep = 1e-3;
 
 struct Cell {
@@ -114,21 +116,57 @@ void grow_to(double length, double born, const Model& model, Parameters& paramet
   grow(model, model.dynamic_bodies(), length / born, parameters);
 }
 
-/// What one constraint a pair leaves, over some steps.
-double single_constraint_overlap(const Model& model, const Progress& run) {
+struct Sample {
+  double rows = 0, solves = 0, seconds = 0, deepest = 0;
+};
+
+/// Some steps of one method from where the run stands.
+Sample sample(ConstraintScheme scheme, int spheres, int steps, const Model& model,
+              const Progress& run) {
   State x = run.x;
-  WarmStart none;
+  WarmStart warm;
   StepWorkspace work;
-  Parameters parameters = model.default_parameters();
-  double length = run.length, deepest = 0;
-  for (int i = 0; i < 50; ++i) {
+  Parameters parameters;
+  double length = run.length;
+  Sample s;
+  const double start = processor_seconds();
+  for (int i = 0; i < steps; ++i) {
     length *= std::exp(kStep);
     grow_to(length, run.born, model, parameters);
-    const StepReport r =
-        step(model, parameters, settings_of(ConstraintScheme::Single, 1), {}, x, none, work);
-    deepest = std::max(deepest, r.deepest);
+    const StepReport r = step(model, parameters, settings_of(scheme, spheres), {}, x, warm, work);
+    s.rows += static_cast<double>(r.constraints) / steps;
+    s.solves += static_cast<double>(r.recursions + 1) / steps;
+    s.deepest = std::max(s.deepest, r.deepest);
   }
-  return deepest;
+  s.seconds = (processor_seconds() - start) / steps;
+  return s;
+}
+
+/// Table 3 of the paper. Its mean is that of a run to 131,072 cells; here it is ten steps from
+/// where a small colony ends, for 27 sub-spheres have hundreds of rows for one.
+Table table_3(const Model& model, const Progress& run) {
+  struct Published {
+    int spheres;
+    const char *rows, *time;
+  };
+  static constexpr Published kPublished[] = {
+      {5, "8.8", "82.2"}, {7, "17", "45.9"}, {17, "101", "20.6"}, {27, "252", "15.3"}};
+  Table table{"Sub-spheres, ten steps from the end of " + std::to_string(run.now.cells) + " cells",
+              {"method", "rows", "rows / ReLCP", "published", "solves", "us a row and step",
+               "published, 64 cores", "true overlap"},
+              {}};
+  const Sample base = sample(ConstraintScheme::Relcp, 1, 10, model, run);
+  const auto add = [&](const std::string& name, const Sample& s, const char* rows,
+                       const char* time) {
+    table.rows.push_back({name, number(s.rows, 6), number(s.rows / base.rows), rows,
+                          number(s.solves), number(1e6 * s.seconds / std::max(1.0, s.rows)), time,
+                          number(s.deepest)});
+  };
+  add("ReLCP", base, "1", "341");
+  for (const Published& p : kPublished)
+    add(std::to_string(p.spheres) + " sub-spheres",
+        sample(ConstraintScheme::Multisphere, p.spheres, 10, model, run), p.rows, p.time);
+  return table;
 }
 
 /// Steps of one generation from where it stands. False when the session ends first.
@@ -201,6 +239,23 @@ void extrapolate(const std::vector<Generation>& history, Result& result) {
                          " CPU s at that rate");
 }
 
+void plot_generations(const Options& options, const std::vector<Generation>& history,
+                      Result& result) {
+  Curve solves{"solves a step", {}, {}}, rows{"rows a cell", {}, {}},
+      factorisations{"iterations a solve", {}, {}}, time{"us a row and step", {}, {}};
+  for (const Generation& g : history) {
+    if (g.cells < 8) continue;
+    for (Curve* c : {&solves, &rows, &factorisations, &time}) c->x.push_back(g.cells);
+    solves.y.push_back(g.solves / g.steps);
+    rows.y.push_back(g.rows / g.steps / g.cells);
+    factorisations.y.push_back(g.iterations / g.solves);
+    time.y.push_back(1e6 * g.seconds / std::max(1.0, g.rows));
+  }
+  const Curve curves[] = {solves, rows, factorisations, time};
+  write_file(options, "colony_generations.svg",
+             plot_svg("Colony by generation", "cells", "", curves, true, true), result);
+}
+
 }  // namespace
 
 Result run_colony(const Options& options) {
@@ -209,6 +264,7 @@ Result run_colony(const Options& options) {
   Session session(options, "colony", std::to_string(target));
   Progress run;
   std::vector<Cell> cells;
+  std::optional<Table> sub_spheres;
   bool resumed = session.resume(run), over = false;
   while (true) {
     ModelBuilder builder = colony_of(run.cells, run.born);
@@ -225,8 +281,11 @@ Result run_colony(const Options& options) {
     if (!over) break;
     run.history.push_back(run.now);
     if (run.now.cells == std::min(target, 128))
-      run.single_deepest = single_constraint_overlap(model, run);
-    if (run.now.cells >= target) break;
+      run.single_deepest = sample(ConstraintScheme::Single, 1, 50, model, run).deepest;
+    if (run.now.cells >= target) {
+      if (run.now.cells <= kFewCells) sub_spheres = table_3(model, run);
+      break;
+    }
     divide_all(builder, model, run);
   }
   if (over)
@@ -254,6 +313,7 @@ Result run_colony(const Options& options) {
     rows += g.rows;
   }
   result.tables.push_back(std::move(table));
+  if (sub_spheres) result.tables.push_back(std::move(*sub_spheres));
   result.notes.push_back(
       "published: 341 us a constraint for ReLCP on 64 cores, mean over the run; here " +
       number(1e6 * seconds / std::max(1.0, rows)) + " us");
@@ -265,6 +325,7 @@ Result run_colony(const Options& options) {
   result.checks.push_back({"most solves in a step", most, 12});
   result.checks.push_back({"divisions that lost a cell", static_cast<double>(run.lost), 0});
   write_file(options, "colony.svg", picture(cells, run.length), result);
+  plot_generations(options, history, result);
   std::vector<std::vector<double>> columns(4);
   for (const Cell& c : cells) {
     columns[0].push_back(static_cast<double>(c.uid));
