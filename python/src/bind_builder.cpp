@@ -7,7 +7,9 @@
 
 #include "common.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/model/division.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "state.hpp"
 
 namespace orthant::python {
 
@@ -423,6 +425,52 @@ void bind_forces(nb::class_<ModelBuilder>& c) {
       .def("set_law", [](ModelBuilder& b, LawOfMotion law) { b.set_law(law); }, nb::arg("law"));
 }
 
+std::vector<BodyId> bodies_named(const Model& model, const std::vector<std::string>& names) {
+  std::vector<BodyId> ids;
+  for (const std::string& name : names) {
+    ids.push_back(model.find_body(name));
+    if (ids.back() == kWorld) throw Error("body 'world'", "never moves, grows or divides");
+  }
+  return ids;
+}
+
+void bind_division(nb::module_& m, nb::class_<ModelBuilder>& c) {
+  m.def(
+      "grow",
+      [](const Model& model, const std::vector<std::string>& bodies, double factor,
+         Parameters& parameters) { grow(model, bodies_named(model, bodies), factor, parameters); },
+      nb::arg("model"), nb::arg("bodies"), nb::arg("factor"), nb::arg("parameters"),
+      "Multiplies the length of capsules or stadiums from tip to tip, in place; the drag's length "
+      "and the mass with it.");
+  const DivisionSettings usual;
+  c.def(
+      "divide",
+      [](ModelBuilder& builder, const Model& model, const Parameters& parameters,
+         const StateHolder& state, const std::vector<std::string>& bodies, double jitter,
+         std::uint64_t key) {
+        Divided next = divide(builder, model, parameters, state.get(), bodies_named(model, bodies),
+                              {.jitter = jitter, .key = key});
+        nb::dict map;
+        for (const Division& d : next.map) {
+          const auto name = [&](BodyUid uid) {
+            return next.model.body(next.model.find_uid(uid)).name;
+          };
+          map[nb::cast(model.body(model.find_uid(d.mother)).name)] =
+              nb::make_tuple(name(d.daughters[0]), name(d.daughters[1]));
+        }
+        return nb::make_tuple(std::move(next.model), std::move(next.parameters),
+                              StateHolder(std::move(next.state)), std::move(map));
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("state"), nb::arg("bodies"),
+      nb::arg("jitter") = usual.jitter, nb::arg("key") = usual.key,
+      nb::sig("def divide(self, model: Model, parameters: Parameters, state: State, "
+              "bodies: collections.abc.Sequence[str], jitter: float = ..., key: int = 0) -> "
+              "tuple[Model, Parameters, State, dict[str, tuple[str, str]]]"),
+      "Splits capsules or stadiums in two of half the length, each turned by jitter [rad]. Returns "
+      "(model, parameters, state, {mother: (daughter, daughter)}); the builder then describes the "
+      "new model. A WarmStart may be used on.");
+}
+
 }  // namespace
 
 void bind_builder(nb::module_& m) {
@@ -436,6 +484,7 @@ void bind_builder(nb::module_& m) {
   bind_forces(c);
   c.def("build", &ModelBuilder::build,
         "The Model; raises Error naming the object, the rule and the value.");
+  bind_division(m, c);
 }
 
 }  // namespace orthant::python

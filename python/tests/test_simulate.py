@@ -332,3 +332,26 @@ def test_show_knows_every_shape():
     run = ot.rollout(m, m.default_parameters(), ot.StepSettings(), m.rest_state(), 1)
     types = [body["shapes"][0]["type"] for body in view_data(run, "x")["bodies"]]
     assert types == ["sphere", "capsule", "box", "ellipsoid", "torus", "hull"]
+
+
+def test_rods_grow_and_divide():
+    builder = ot.ModelBuilder()
+    builder.set_law(ot.LawOfMotion.Overdamped)
+    builder.set_gravity((0, 0, 0))
+    builder.add_material("smooth", friction=0)
+    for k, name in enumerate(("left", "right")):
+        builder.add_body(name, motion=ot.Motion.Planar, position=(3.0 * k, 0, 0),
+                         shapes=ot.ShapeSpec(ot.Shape.stadium(0.25, 0.75), material="smooth"), length=2.0)
+    model = builder.build()
+    parameters, state = model.default_parameters(), model.rest_state()
+    ot.grow(model, ["left"], 2.0, parameters)
+    model, parameters, state, born = builder.divide(model, parameters, state, ["left"], jitter=0.0)
+    one, two = born["left"]
+    assert set(born) == {"left"} and len(model.bodies) == 3
+    place = {name: state.q[model.q_slice(name)] for name in ("right", one, two)}
+    np.testing.assert_allclose(place[one], (-1, 0, 0), atol=1e-15)
+    np.testing.assert_allclose(place[two], (1, 0, 0), atol=1e-15)
+    np.testing.assert_allclose(place["right"], (3, 0, 0), atol=1e-15)
+    assert builder.build().bodies[0].name == "right"
+    with pytest.raises(ot.Error, match="left"):
+        builder.divide(model, parameters, state, ["left"])
