@@ -341,7 +341,8 @@ def test_rods_grow_and_divide():
     builder.add_material("smooth", friction=0)
     for k, name in enumerate(("left", "right")):
         builder.add_body(name, motion=ot.Motion.Planar, position=(3.0 * k, 0, 0),
-                         shapes=ot.ShapeSpec(ot.Shape.stadium(0.25, 0.75), material="smooth"), length=2.0)
+                         shapes=[ot.ShapeSpec(ot.Shape.stadium(0.25, 0.75), material="smooth")],
+                         length=2.0)
     model = builder.build()
     parameters, state = model.default_parameters(), model.rest_state()
     ot.grow(model, ["left"], 2.0, parameters)
