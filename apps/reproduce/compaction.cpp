@@ -73,6 +73,17 @@ StepSettings settings_of(ConstraintScheme scheme, double h, int spheres) {
 struct Sample {
   double constraints = 0, solves = 0, iterations = 0, seconds = 0, deepest = 0, failed = 0;
   int most_solves = 0;
+
+  void visit(Archive& a) {
+    a(constraints, solves, iterations, seconds, deepest, failed, most_solves);
+  }
+};
+
+/// Methods compared so far: with many bodies one of them takes hours.
+struct Comparison {
+  std::vector<Sample> done;
+
+  void visit(Archive& a) { a(done); }
 };
 
 Sample measure(const Model& model, const State& packed, const StepSettings& settings, int steps) {
@@ -187,13 +198,25 @@ Result run_compaction(const Options& options) {
   }
   session.save(run);  // the packed state: resumed from it, only what follows is done again
   const int few = options.quick ? 5 : 20;
+  Session methods(options, "compaction_methods", std::to_string(count));
+  Comparison comparison;
+  (void)methods.resume(comparison);
+  std::size_t next = 0;
+  const auto sample = [&](ConstraintScheme scheme, double h, int spheres) {
+    if (next == comparison.done.size()) {
+      if (options.progress) options.progress(0.9 + 0.008 * next, "comparing methods");
+      comparison.done.push_back(measure(model, x, settings_of(scheme, h, spheres), few));
+      methods.save(comparison);
+    }
+    return comparison.done[next++];
+  };
   for (const double h : {0.01, 0.1}) {
     Table table{"From the packed state, " + std::to_string(few) + " steps of dt = " + number(h),
                 {"method", "rows", "rows / ReLCP", "solves", "iterations", "CPU ms a step",
                  "ns a row update", "time / ReLCP", "true overlap", "published rows ratio",
                  "published speed-up"},
                 {}};
-    const Sample base = measure(model, x, settings_of(ConstraintScheme::Relcp, h, 1), few);
+    const Sample base = sample(ConstraintScheme::Relcp, h, 1);
     const auto add = [&](const std::string& name, const Sample& s, const char* rows,
                          const char* speed) {
       table.rows.push_back({name, number(s.constraints, 6),
@@ -205,7 +228,7 @@ Result run_compaction(const Options& options) {
     add("ReLCP", base, "1", "1");
     result.checks.push_back(
         {"ReLCP overlap from the packed state, dt = " + number(h), base.deepest, 1e-5});
-    add("single", measure(model, x, settings_of(ConstraintScheme::Single, h, 1), few), "-", "-");
+    add("single", sample(ConstraintScheme::Single, h, 1), "-", "-");
     struct Published {
       int spheres;
       const char *rows, *fine, *coarse;
@@ -217,12 +240,12 @@ Result run_compaction(const Options& options) {
     for (const Published& p : kPublished) {
       if (options.quick && p.spheres > 7) continue;
       add("multisphere " + std::to_string(p.spheres),
-          measure(model, x, settings_of(ConstraintScheme::Multisphere, h, p.spheres), few), p.rows,
+          sample(ConstraintScheme::Multisphere, h, p.spheres), p.rows,
           h < 0.05 ? p.fine : p.coarse);
-      if (options.progress) options.progress(0.95, "comparing methods");
     }
     result.tables.push_back(std::move(table));
   }
+  methods.finish();
   const std::string names[] = {"t", "mean_radius", "rows", "solves"};
   const std::vector<double> columns[] = {time, run.radius, constraints, solves};
   write_file(options, "compaction.csv", to_csv(names, columns), result);

@@ -178,9 +178,10 @@ TEST_P(InPlaneAndSpace, SurvivorsKeepEveryBit) {
 }
 
 TEST_P(InPlaneAndSpace, JitterIsAHashOfTheUid) {
-  const auto turns = [&](std::vector<const char*> order, std::uint64_t key) {
+  const auto turns = [&](const std::vector<const char*>& order, std::uint64_t key) {
     Row row(GetParam());
     std::vector<BodyId> bodies;
+    bodies.reserve(order.size());
     for (const char* name : order) bodies.push_back(row.id(name));
     const Divided d = row.split(bodies, {.key = key});
     EXPECT_TRUE(std::is_sorted(d.map.begin(), d.map.end(),

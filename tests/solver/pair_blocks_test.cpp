@@ -153,7 +153,8 @@ CanonicalProblem planar_packing(int side, double squeeze) {
   for (int b = 0; b < bodies; ++b) {
     double* H = p.H.add_block(3);
     for (int i = 0; i < 3; ++i) H[i * 3 + i] = i < 2 ? 1 : 0.3;
-    p.k.segment<3>(3 * b) << -(b % side - 0.5 * side), -(b / side - 0.5 * side),
+    const int row = b / side;
+    p.k.segment<3>(3 * b) << -(b % side - 0.5 * side), -(row - 0.5 * side),
         random.uniform(-0.5, 0.5);
   }
   std::vector<double> gaps;
