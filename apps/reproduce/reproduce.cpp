@@ -97,6 +97,7 @@ std::string plot_svg(std::string_view title, std::string_view x_label, std::stri
       y0 = std::min(y0, map_y(c.y[i]));
       y1 = std::max(y1, map_y(c.y[i]));
     }
+  if (x0 > x1) x0 = x1 = y0 = y1 = 0;  // not a single point
   if (!(x1 > x0)) x1 = x0 + 1;
   if (!(y1 > y0)) y1 = y0 + 1;
   const auto px = [&](double x) { return kL + (x - x0) / (x1 - x0) * (kW - kL - kR); };

@@ -84,6 +84,16 @@ TEST(Reproduce, ForeignAndDamagedCheckpointsAreRefused) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Reproduce, PlotsOfNoPointAreEmpty) {
+  const Curve none[] = {{"none", {}, {}}, {"no logarithm", {0, 1}, {-1, -2}}};
+  for (const bool log : {false, true}) {
+    const std::string svg =
+        plot_svg("empty", "x", "y", std::span(none).first(log ? 2 : 1), log, log);
+    EXPECT_NE(svg.find("</svg>"), std::string::npos);
+    EXPECT_LT(svg.size(), 5000U);
+  }
+}
+
 TEST(Reproduce, UnknownNameSuggestsTheNearest) {
   try {
     (void)find_experiment("elipsoids");
