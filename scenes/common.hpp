@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "orthant/base/mix.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "scenes/scenes.hpp"
 
@@ -21,11 +22,7 @@ class Jitter {
   explicit Jitter(std::uint64_t seed) : state_(seed) {}
   /// Uniform in [-size, size).
   double operator()(double size) {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    z ^= z >> 31;
-    return size * (2 * (static_cast<double>(z >> 11) * 0x1p-53) - 1);
+    return size * (2 * (static_cast<double>(mix_bits(state_ += kGoldenRatio) >> 11) * 0x1p-53) - 1);
   }
 
  private:

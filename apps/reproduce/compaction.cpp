@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/mix.hpp"
 #include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
@@ -19,10 +20,7 @@ constexpr double kMajor = 2, kMinor = 1, kVolumeFraction = 0.0025, kPi = 3.14159
 constexpr double kCutOff = 0.4;  // of the minor radius
 
 double random_unit(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15U);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  return static_cast<double>(mix_bits(state += kGoldenRatio) >> 11) * 0x1p-53;
 }
 
 /// Uniform in a cube, isotropic, nothing touching.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "orthant/base/mix.hpp"
 #include "orthant/gradient/rollout.hpp"
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/solve.hpp"
@@ -28,10 +29,7 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
   double uniform(double lo, double hi) {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return lo + (hi - lo) * static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return lo + (hi - lo) * static_cast<double>(mix_bits(state_ += kGoldenRatio) >> 11) * 0x1p-53;
   }
 
  private:

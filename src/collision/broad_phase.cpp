@@ -5,6 +5,7 @@
 // Levels with few boxes are tested one by one: a floor among 10^5 grains costs one comparison a
 // grain, not 27 look-ups.
 #include "orthant/collision/broad_phase.hpp"
+#include "orthant/base/mix.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -33,17 +34,12 @@ std::int32_t cell_number(double x, double size) {
   return static_cast<std::int32_t>(std::clamp(std::floor(x / size), -kLimit, kLimit));
 }
 
-std::uint64_t mix(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
 std::uint64_t hash_of(std::int32_t level, const std::array<std::int32_t, 3>& at) {
   const auto u = [](std::int32_t x) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(x));
   };
-  return mix((u(at[0]) | (u(at[1]) << 32)) + 0x9e3779b97f4a7c15U * (u(at[2]) | (u(level) << 32)));
+  return mix_bits((u(at[0]) | (u(at[1]) << 32)) +
+                  0x9e3779b97f4a7c15U * (u(at[2]) | (u(level) << 32)));
 }
 
 }  // namespace

@@ -6,16 +6,12 @@
 #include <numbers>
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/mix.hpp"
 
 namespace orthant {
 namespace {
 
-std::uint64_t mix(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
+std::uint64_t mix(std::uint64_t z) { return mix_bits(z + kGoldenRatio); }
 
 /// Uniform in (0, 1).
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }

@@ -12,6 +12,7 @@
 #include "model/rules.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/mix.hpp"
 
 namespace orthant {
 namespace {
@@ -73,16 +74,9 @@ MassProperties uniform(const Rod& rod, double half_length, double mass) {
   return transform(Pose{Vec3::Zero(), rod.X_BS.p}, m);
 }
 
-/// The last step of splitmix64.
-std::uint64_t mix(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
 /// The turn of a daughter, world axes [rad].
 Vec3 jitter_of(const DivisionSettings& settings, BodyUid uid, bool planar, const Pose& X_WS) {
-  const std::uint64_t bits = mix((uid * 0x9e3779b97f4a7c15U) ^ mix(settings.key));
+  const std::uint64_t bits = mix_bits((uid * kGoldenRatio) ^ mix_bits(settings.key));
   if (planar) return {0, 0, (bits >> 63) != 0 ? settings.jitter : -settings.jitter};
   const double around = 2 * std::numbers::pi * 0x1p-53 * static_cast<double>(bits >> 11);
   return settings.jitter * rotate(X_WS.p, Vec3(0, std::cos(around), std::sin(around)));

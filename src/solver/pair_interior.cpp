@@ -14,9 +14,8 @@ constexpr double kStartImpulse = 100;
 constexpr int kCorrectors = 3;
 // Products are drawn to within [1/10, 10] of the mean aimed at, for a step longer by this.
 constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
-constexpr double kWorthIt =
-    0.01;  // of a step: what a corrector must gain to be followed by another
-constexpr double kLongEnough = 0.95;
+// What a corrector must add to the step to be followed by another, and the step that needs none.
+constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
 constexpr double kShortOfBound = 0.99;
 constexpr double kLeastStep = 1e-6;
 

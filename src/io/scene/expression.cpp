@@ -10,6 +10,7 @@
 
 #include "orthant/base/arithmetic.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/mix.hpp"
 
 namespace orthant::io {
 namespace {
@@ -34,13 +35,10 @@ constexpr Function kFunctions[] = {
     {"random", 1,
      [](const double* a) {
        const double whole = std::floor(a[0]);
-       std::uint64_t z = std::abs(whole) < 9e15
-                             ? static_cast<std::uint64_t>(static_cast<std::int64_t>(whole))
-                             : 0;
-       z = (z + 1) * 0x9e3779b97f4a7c15U;
-       z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-       z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-       return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+       const std::uint64_t z = std::abs(whole) < 9e15
+                                   ? static_cast<std::uint64_t>(static_cast<std::int64_t>(whole))
+                                   : 0;
+       return static_cast<double>(mix_bits((z + 1) * kGoldenRatio) >> 11) * 0x1p-53;
      }},
 };
 

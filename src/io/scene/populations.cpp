@@ -11,6 +11,8 @@
 #include "io/scene/scene_reader.hpp"
 #include "io/scene/tables.hpp"
 
+#include "orthant/base/mix.hpp"
+
 namespace orthant::io {
 namespace {
 
@@ -21,10 +23,7 @@ class Random {
   explicit Random(std::int64_t seed) : state_(static_cast<std::uint64_t>(seed)) {}
   /// Uniform in [0, 1).
   double operator()() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return static_cast<double>(mix_bits(state_ += kGoldenRatio) >> 11) * 0x1p-53;
   }
 
  private:
