@@ -82,6 +82,11 @@ int reproduce_command(const ReproduceOptions& options) {
 
 void add_reproduce(CLI::App& root, Run& run) {
   const auto options = std::make_shared<ReproduceOptions>();
+  const CLI::Validator not_negative(
+      [](const std::string& text) {
+        return text.starts_with('-') ? "must not be negative, got " + text : std::string();
+      },
+      "NONNEGATIVE");
   CLI::App* command =
       root.add_subcommand("reproduce", "Run an experiment of the literature, beside its numbers");
   command->add_option("name", options->name, "which; none: the list");
@@ -89,12 +94,12 @@ void add_reproduce(CLI::App& root, Run& run) {
   command->add_flag("--quick", options->quick, "a small form that ends within seconds");
   command
       ->add_option("--size", options->size, "bodies, cells or rings a side; default as published")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative);
   command->add_flag("--resume", options->resume, "go on from the checkpoint in the folder");
   command
       ->add_option("--steps", options->steps,
                    "end after so many steps, with a checkpoint; default when the run is over")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative);
   command->add_option("--threads", options->threads, "threads; 0: all cores")->type_name("N");
   command->add_flag("--list", options->list, "name the experiments and end");
   command->callback([&run, options] { run = [options] { return reproduce_command(*options); }; });
