@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "orthant/base/parallel.hpp"
+#include "solver/lanes.hpp"
 
 namespace orthant {
 namespace {
@@ -55,14 +56,6 @@ double row_product(const double* a, Index width, const double* u) {
   double s = 0;
   for (Index c = 0; c < n; ++c) s += a[c] * u[c];
   return s;
-}
-
-// Two lanes: in every instruction set the engine is built for.
-using Lanes = double __attribute__((vector_size(16)));
-[[gnu::always_inline]] inline Lanes lanes(const double* p) {
-  Lanes v;
-  __builtin_memcpy(&v, p, sizeof(Lanes));
-  return v;
 }
 
 }  // namespace
@@ -201,15 +194,15 @@ void DelassusOperator::gather_pairs(const VecX& x) {
                    const double* a = body_values_.data() + body_value_[b];
                    for (std::int64_t e = body_entry_[b]; e < body_entry_[b + 1]; ++e, a += 6) {
                      const double xe = x[body_side_[e].other];
-                     s0 += lanes(a) * xe;
-                     s1 += lanes(a + 2) * xe;
-                     s2 += lanes(a + 4) * xe;
+                     s0 += load_lanes(a) * xe;
+                     s1 += load_lanes(a + 2) * xe;
+                     s2 += load_lanes(a + 4) * xe;
                    }
                    double* u = motion_.data() + body_offset_[b];
                    if (body_offset_[b + 1] - body_offset_[b] != 6) continue;  // no row has it
-                   __builtin_memcpy(u, &s0, sizeof(Lanes));
-                   __builtin_memcpy(u + 2, &s1, sizeof(Lanes));
-                   __builtin_memcpy(u + 4, &s2, sizeof(Lanes));
+                   store_lanes(u, s0);
+                   store_lanes(u + 2, s1);
+                   store_lanes(u + 4, s2);
                  }
                });
 }
@@ -220,9 +213,10 @@ void DelassusOperator::scatter_pairs(VecX& y) const {
       const double* a = pair_values_.data() + 12 * i;
       const double* u = motion_.data() + pair_columns_[2 * i];
       const double* v = motion_.data() + pair_columns_[2 * i + 1];
-      const Lanes s = (lanes(a) * lanes(u) + lanes(a + 2) * lanes(u + 2)) +
-                      (lanes(a + 4) * lanes(u + 4) + lanes(a + 6) * lanes(v)) +
-                      (lanes(a + 8) * lanes(v + 2) + lanes(a + 10) * lanes(v + 4));
+      const Lanes s =
+          (load_lanes(a) * load_lanes(u) + load_lanes(a + 2) * load_lanes(u + 2)) +
+          (load_lanes(a + 4) * load_lanes(u + 4) + load_lanes(a + 6) * load_lanes(v)) +
+          (load_lanes(a + 8) * load_lanes(v + 2) + load_lanes(a + 10) * load_lanes(v + 4));
       y[static_cast<Index>(i)] = s[0] + s[1];
     }
   });

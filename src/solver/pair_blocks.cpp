@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/pair_blocks.cpp: block projected gradients and active-set CG, one block a pair of bodies.
 //   step:  x⁺ = argmin over y >= 0 of  g·(y − x) + (y − x)ᵀG(y − x)/(2α),  exactly, block by block
-// Clamping after a block solve is not that projection and does not converge. One row is a clamp,
-// two are a closed form, more a tiny active set started from the last support. The conjugate form
-// follows MPRGP: CG on the positive rows, preconditioned by the blocks restricted to them, while
-// the rows at zero want less change than those; else one block gradient step, which may change the
-// set.
+// Clamping after a block solve is not that projection and does not converge. The conjugate form is
+// CG on the rows that push, preconditioned by the blocks restricted to them. A step that would
+// draw some below zero is taken whole and projected, so that all of these leave at once; rows at
+// zero that want to push come in with the next direction. Neither starts CG anew: each direction is
+// made conjugate to the step last taken, which few rows more or less hardly change.
 #include "orthant/solver/pair_blocks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "orthant/base/parallel.hpp"
 #include "solver/delassus_operator.hpp"
 #include "solver/ending.hpp"
+#include "solver/lanes.hpp"
 #include "solver/pair_newton.hpp"
+#include "solver/small_block.hpp"
 
 namespace orthant {
 namespace {
 
 constexpr std::size_t kGrain = 2048, kGroupGrain = 512;
 constexpr int kMaxIterations = 20000;
-constexpr int kMaxBlock = 8;           // longer pairs are cut: sub-sphere rows, not recursions
 constexpr double kRegularise = 1e-10;  // of the diagonal
-using Small = std::array<double, kMaxBlock>;
+// Rows at zero come in once they want a thirtieth of what all rows that push do: a few that come
+// in late cost all of the iterations made without them.
+constexpr double kLetIn = 1000;
+using internal::block_product;
+using internal::kMaxBlock;  // longer pairs are cut: sub-sphere rows, not recursions
+using internal::nonnegative_block;
+using internal::solve_subset;
+using Small = double[kMaxBlock];
 
 struct Group {
   Index begin = 0;  // in `order`
@@ -32,98 +39,16 @@ struct Group {
   std::int64_t matrix = 0;  // size x size values
 };
 
+/// Two sums and a least value, in two lanes each.
 struct Sums {
-  double first = 0, second = 0;
+  Lanes first = {}, second = {}, least = {HUGE_VAL, HUGE_VAL};
+
+  void add(const Sums& other) {
+    first += other.first;
+    second += other.second;
+    least = orthant::least(least, other.least);
+  }
 };
-
-/// A x = b for the leading rows `in` of a symmetric positive matrix; x is zero elsewhere.
-void solve_subset(const double* G, int m, unsigned in, const double* b, double* x) {
-  double L[kMaxBlock][kMaxBlock], y[kMaxBlock];
-  int at[kMaxBlock], n = 0;
-  for (int i = 0; i < m; ++i) {
-    x[i] = 0;
-    if (in >> i & 1) at[n++] = i;
-  }
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double s = G[at[i] * m + at[j]];
-      for (int k = 0; k < j; ++k) s -= L[i][k] * L[j][k];
-      L[i][j] = i == j ? std::sqrt(std::max(s, 1e-300)) : s / L[j][j];
-    }
-    double s = b[at[i]];
-    for (int k = 0; k < i; ++k) s -= L[i][k] * y[k];
-    y[i] = s / L[i][i];
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    double s = y[i];
-    for (int k = i + 1; k < n; ++k) s -= L[k][i] * x[at[k]];
-    x[at[i]] = s / L[i][i];
-  }
-}
-
-/// min ½ yᵀGy − cᵀy over y >= 0; y comes in as the start.
-void nonnegative_block(const double* G, int m, const double* c, double* y) {
-  if (m == 1) {
-    y[0] = std::max(0.0, c[0] / G[0]);
-    return;
-  }
-  if (m == 2) {
-    const double det = G[0] * G[3] - G[1] * G[1];
-    const double a = (G[3] * c[0] - G[1] * c[1]) / det, b = (G[0] * c[1] - G[1] * c[0]) / det;
-    if (a >= 0 && b >= 0) {
-      y[0] = a;
-      y[1] = b;
-    } else if (c[0] > 0 && c[1] * G[0] <= G[1] * c[0]) {
-      y[0] = c[0] / G[0];
-      y[1] = 0;
-    } else {
-      y[0] = 0;
-      y[1] = std::max(0.0, c[1] / G[3]);
-    }
-    return;
-  }
-  unsigned in = 0;
-  for (int i = 0; i < m; ++i) {
-    y[i] = std::max(0.0, y[i]);
-    if (y[i] > 0) in |= 1u << i;
-  }
-  for (int round = 0; round < 6 * m; ++round) {
-    double s[kMaxBlock];
-    solve_subset(G, m, in, c, s);
-    double step = 1;
-    int leaves = -1;
-    for (int i = 0; i < m; ++i) {
-      if ((in >> i & 1) == 0 || s[i] >= 0) continue;
-      const double t = y[i] / (y[i] - s[i]);
-      if (t < step) {
-        step = t;
-        leaves = i;
-      }
-    }
-    for (int i = 0; i < m; ++i) y[i] += step * (s[i] - y[i]);
-    if (leaves >= 0) {
-      y[leaves] = 0;
-      in &= ~(1u << leaves);
-      continue;
-    }
-    int enters = -1;
-    double most = 1e-14;
-    for (int i = 0; i < m; ++i) {
-      if (in >> i & 1) continue;
-      double w = c[i], size = std::abs(c[i]);
-      for (int j = 0; j < m; ++j) {
-        w -= G[i * m + j] * y[j];
-        size += std::abs(G[i * m + j] * y[j]);
-      }
-      if (w > most * std::max(size, 1e-300)) {
-        most = w / size;
-        enters = i;
-      }
-    }
-    if (enters < 0) return;
-    in |= 1u << enters;
-  }
-}
 
 }  // namespace
 
@@ -133,9 +58,11 @@ struct PairBlocksWorkspace::Impl {
   std::vector<std::pair<std::int64_t, Index>> keys;
   std::vector<Group> groups;
   std::vector<double> matrices;
-  VecX x, g, r, d, Nd, p, z;
+  std::vector<Index> blocks;  // groups of more than one row
+  VecX lone;                  // inverse of its matrix for a row alone in its group, else 0
+  VecX x, g, r, d, Nd, z;
   std::vector<double> partial, history;
-  std::vector<Sums> pairs;
+  std::vector<Sums> sums;
   JudgeWorkspace judge;
   Solution candidate;
   internal::PairNewtonWorkspace newton;
@@ -147,6 +74,11 @@ PairBlocksWorkspace::PairBlocksWorkspace(PairBlocksWorkspace&&) noexcept = defau
 PairBlocksWorkspace& PairBlocksWorkspace::operator=(PairBlocksWorkspace&&) noexcept = default;
 
 namespace {
+
+/// |g|² of the rows that push, and of those at zero that want to.
+struct Wishes {
+  double of_pushing = 0, to_push = 0;
+};
 
 class PairBlocks {
  public:
@@ -226,6 +158,15 @@ class PairBlocks {
     parallel_for(w_.groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) fill_matrix(w_.groups[k], inverse);
     });
+    w_.lone = VecX::Zero(p_.row_count());
+    w_.blocks.clear();
+    for (std::size_t k = 0; k < w_.groups.size(); ++k) {
+      const Group& group = w_.groups[k];
+      if (group.size == 1)
+        w_.lone[w_.order[group.begin]] = 1 / w_.matrices[static_cast<std::size_t>(group.matrix)];
+      else
+        w_.blocks.push_back(static_cast<Index>(k));
+    }
   }
 
   void fill_matrix(const Group& group, const VelocitySolver& inverse) {
@@ -265,21 +206,21 @@ class PairBlocks {
     }
   }
 
-  /// Two sums in one pass, added in the order of sum().
+  /// term(i, both, sums) for rows i and i + 1, or for the last row alone, in one pass; chunks are
+  /// joined in order, so with the same bits for any threads.
   template <class Term>
-  Sums sum_pair(Index n, Term&& term) {
-    const auto count = static_cast<std::size_t>(n);
-    w_.pairs.assign(chunk_count(count, kGrain), Sums{});
+  Sums row_sums(Term&& term) {
+    const auto count = static_cast<std::size_t>(w_.x.size());
+    w_.sums.assign(chunk_count(count, kGrain), Sums{});
     parallel_for_chunks(count, kGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
       Sums s;
-      for (std::size_t i = begin; i < end; ++i) term(static_cast<Index>(i), s);
-      w_.pairs[chunk] = s;
+      std::size_t i = begin;
+      for (; i + 2 <= end; i += 2) term(i, true, s);
+      if (i < end) term(i, false, s);
+      w_.sums[chunk] = s;
     });
     Sums total;
-    for (const Sums& s : w_.pairs) {
-      total.first += s.first;
-      total.second += s.second;
-    }
+    for (const Sums& s : w_.sums) total.add(s);
     return total;
   }
 
@@ -302,50 +243,101 @@ class PairBlocks {
     result_.work += w_.N.work();
   }
 
-  /// out = the block projected gradient step of length alpha from x; may be x itself.
-  void block_step(const VecX& x, const VecX& g, double alpha, VecX& out) {
+  /// Calls change(rows, G, m, y) for each group, y = x of its rows as it comes in; out = y after
+  /// it.
+  template <class Change>
+  void each_block(const VecX& x, VecX& out, Change&& change) {
     out.resize(x.size());
     parallel_for(w_.groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
         const Group& group = w_.groups[k];
         const Index* rows = w_.order.data() + group.begin;
-        const double* G = w_.matrices.data() + group.matrix;
-        const int m = group.size;
-        Small y, c;
-        for (int i = 0; i < m; ++i) y[static_cast<std::size_t>(i)] = x[rows[i]];
-        for (int i = 0; i < m; ++i) {
-          double s = -alpha * g[rows[i]];
-          for (int j = 0; j < m; ++j) s += G[i * m + j] * y[static_cast<std::size_t>(j)];
-          c[static_cast<std::size_t>(i)] = s;
-        }
-        nonnegative_block(G, m, c.data(), y.data());
-        for (int i = 0; i < m; ++i) out[rows[i]] = y[static_cast<std::size_t>(i)];
+        Small y;
+        for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
+        change(rows, w_.matrices.data() + group.matrix, group.size, y);
+        for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
       }
     });
   }
 
-  /// z = the blocks restricted to rows with x > 0, inverse, times g there; 0 elsewhere.
-  void precondition(VecX& z) {
-    z.resize(w_.x.size());
-    parallel_for(w_.groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const Group& group = w_.groups[k];
-        const Index* rows = w_.order.data() + group.begin;
-        const double* G = w_.matrices.data() + group.matrix;
-        const int m = group.size;
-        if (m == 1) {
-          z[rows[0]] = w_.x[rows[0]] > 0 ? w_.g[rows[0]] / G[0] : 0.0;
-          continue;
-        }
-        Small b, y;
-        unsigned in = 0;
-        for (int i = 0; i < m; ++i) {
-          b[static_cast<std::size_t>(i)] = w_.g[rows[i]];
-          if (w_.x[rows[i]] > 0) in |= 1u << i;
-        }
-        solve_subset(G, m, in, b.data(), y.data());
-        for (int i = 0; i < m; ++i) z[rows[i]] = y[static_cast<std::size_t>(i)];
+  /// out = the block projected gradient step of length alpha from x.
+  void block_step(const VecX& x, const VecX& g, double alpha, VecX& out) {
+    each_block(x, out, [&](const Index* rows, const double* G, int m, double* y) {
+      Small c;
+      block_product(G, m, y, c);
+      for (int i = 0; i < m; ++i) c[i] -= alpha * g[rows[i]];
+      nonnegative_block(G, m, c, y);
+    });
+  }
+
+  /// d = the nearest to x + t d that is nowhere negative, in the metric of the blocks, less x.
+  void project(double t) {
+    each_block(w_.x, w_.d, [&](const Index* rows, const double* G, int m, double* y) {
+      Small full, c;
+      bool below = false;
+      for (int i = 0; i < m; ++i) {
+        const double moved = y[i] + t * w_.d[rows[i]];
+        full[i] = moved;
+        below |= moved < 0;
       }
+      if (below) {
+        block_product(G, m, full, c);
+        nonnegative_block(G, m, c, full);
+      }
+      for (int i = 0; i < m; ++i) y[i] = full[i] - y[i];
+    });
+  }
+
+  /// The face: rows that push, and those at zero that want to where they are let in.
+  /// z = inverse of the blocks restricted to the face, times g there; 0 elsewhere. Returns z·Nd.
+  double precondition() {
+    w_.z.resize(w_.x.size());
+    const Lanes zero = {};
+    const double most = let_in_ ? 0.0 : -HUGE_VAL;
+    const Sums lone =
+        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.lone.data(), Nd = w_.Nd.data(),
+                  z = w_.z.data()](std::size_t i, bool both, Sums& s) {
+          const Lanes gi = load_lanes(g + i, both);
+          const auto face = (load_lanes(x + i, both) > 0.0) | (gi < most);
+          const Lanes zi = face ? gi * load_lanes(inverse + i, both) : zero;
+          store_lanes(z + i, zi, both);
+          s.first += zi * load_lanes(Nd + i, both);
+        });
+    return lone.first[0] + lone.first[1] + precondition_blocks();
+  }
+
+  double precondition_blocks() {
+    return parallel_sum(w_.blocks.size(), kGroupGrain, w_.partial, [&](std::size_t k) {
+      const Group& group = w_.groups[static_cast<std::size_t>(w_.blocks[k])];
+      const Index* rows = w_.order.data() + group.begin;
+      const int m = group.size;
+      const double* G = w_.matrices.data() + group.matrix;
+      Small b, y;
+      unsigned in = 0;
+      bool let_in = false;
+      for (int i = 0; i < m; ++i) {
+        b[i] = w_.g[rows[i]];
+        if (w_.x[rows[i]] > 0)
+          in |= 1u << i;
+        else
+          let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
+      }
+      if (let_in) {  // which of them comes in is up to all rows of the block
+        Small c;
+        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
+        block_product(G, m, y, c);
+        for (int i = 0; i < m; ++i) c[i] -= b[i];
+        nonnegative_block(G, m, c, y);
+        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
+      } else {
+        solve_subset(G, m, in, b, y);
+      }
+      double sum = 0;
+      for (int i = 0; i < m; ++i) {
+        w_.z[rows[i]] = y[i];
+        sum += w_.z[rows[i]] * w_.Nd[rows[i]];
+      }
+      return sum;
     });
   }
 
@@ -372,6 +364,7 @@ class PairBlocks {
     s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
     const double residual = judge_quick(p_, scale_, s, w_.judge).value;
     limits_.record(Method::PairBlocks, result_.iterations, residual);
+    looked_residual_ = residual;
     return internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_);
   }
   bool time_to_look() const { return result_.iterations % settings_.judge_every == 0; }
@@ -381,6 +374,7 @@ class PairBlocks {
     const Index n = static_cast<Index>(w_.x.size());
     const VecX x = w_.x, g = w_.g;
     w_.x = VecX::Ones(n);  // so that the preconditioner takes every row
+    w_.Nd = VecX::Zero(n);
     w_.d.resize(n);
     for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
     double eigenvalue = 1;
@@ -392,7 +386,8 @@ class PairBlocks {
       const double next = dot(w_.d, w_.g);
       const bool settled = std::abs(next - eigenvalue) < 0.02 * next;
       eigenvalue = next;
-      precondition(w_.d);
+      (void)precondition();
+      w_.d.swap(w_.z);
       if (settled) break;
     }
     w_.x = x;
@@ -400,69 +395,100 @@ class PairBlocks {
     return 1.05 * std::max(eigenvalue, 1e-12);
   }
 
-  void active_set_cg() {
-    const double step = 1.8 / largest_eigenvalue();
-    const Index n = static_cast<Index>(w_.x.size());
-    bool restart = true;
-    double phi_z = 0;
-    const auto gradient_step = [&] {
-      block_step(w_.x, w_.g, step, w_.d);
-      w_.d -= w_.x;
+  /// x += t d, g += t Nd.
+  Wishes advance(double t) {
+    const Lanes zero = {};
+    const Sums s = row_sums([=, x = w_.x.data(), g = w_.g.data(), d = w_.d.data(),
+                             Nd = w_.Nd.data()](std::size_t i, bool both, Sums& sums) {
+      const Lanes moved = load_lanes(x + i, both) + t * load_lanes(d + i, both);
+      const Lanes gi = load_lanes(g + i, both) + t * load_lanes(Nd + i, both);
+      store_lanes(x + i, moved > 0.0 ? moved : zero, both);
+      store_lanes(g + i, gi, both);
+      const Lanes pushes = moved > 0.0 ? gi : zero, wants = least(gi - pushes, zero);
+      sums.first += pushes * pushes;
+      sums.second += wants * wants;
+    });
+    return {s.first[0] + s.first[1], s.second[0] + s.second[1]};
+  }
+
+  /// d = what the rows can follow of t d, if that descends; the block gradient step otherwise.
+  /// Returns the length to go along d, and makes dNd that of d where CG may go on from it.
+  double projected_step(double t, double gradient_length, double& dNd) {
+    if (t > 0) {
+      project(t);
       multiply(w_.d, w_.Nd);
-      // The step length is an estimate; along the step itself the best length is known.
-      const double gd = dot(w_.g, w_.d), dNd = dot(w_.d, w_.Nd);
-      const double t = dNd > 0 ? std::clamp(-gd / dNd, 0.0, 1.0) : 1.0;
-      w_.x += t * w_.d;
-      w_.g += t * w_.Nd;
-      w_.x = w_.x.cwiseMax(0.0);
-      restart = true;
-    };
+      dNd = dot(w_.d, w_.Nd);
+      if (dot(w_.g, w_.d) + 0.5 * dNd < 0) return 1;
+    }
+    block_step(w_.x, w_.g, gradient_length, w_.d);
+    w_.d -= w_.x;
+    multiply(w_.d, w_.Nd);
+    // Whole, so that rows leave for good, unless the estimate of its length was too long.
+    const double gd = dot(w_.g, w_.d), curve = dot(w_.d, w_.Nd);
+    dNd = 0;
+    if (gd + 0.5 * curve < 0) return 1;
+    return curve > 0 ? std::clamp(-gd / curve, 0.0, 1.0) : 0.0;
+  }
+
+  /// d = beta d − z on the face, 0 elsewhere; returns g·d.
+  double next_direction(double beta) {
+    const Lanes zero = {};
+    const Sums s = row_sums([=, z = w_.z.data(), g = w_.g.data(), d = w_.d.data()](
+                                std::size_t i, bool both, Sums& sums) {
+      const Lanes zi = load_lanes(z + i, both);
+      const Lanes di = zi != 0.0 ? beta * load_lanes(d + i, both) - zi : zero;
+      store_lanes(d + i, di, both);
+      sums.first += load_lanes(g + i, both) * di;
+    });
+    return s.first[0] + s.first[1];
+  }
+
+  /// dᵀNd, and how far along d no row is drawn below zero.
+  double curvature(double& furthest) {
+    const Lanes never = {HUGE_VAL, HUGE_VAL};
+    const Sums s = row_sums([=, x = w_.x.data(), d = w_.d.data(), Nd = w_.Nd.data()](
+                                std::size_t i, bool both, Sums& sums) {
+      const Lanes di = load_lanes(d + i, both);
+      sums.first += di * load_lanes(Nd + i, both);
+      sums.least = least(sums.least, di < 0.0 ? load_lanes(x + i, both) / -di : never);
+    });
+    furthest = std::min(s.least[0], s.least[1]);
+    return s.first[0] + s.first[1];
+  }
+
+  void active_set_cg() {
+    const double gradient_length = 1.8 / largest_eigenvalue();
+    w_.d = w_.Nd = VecX::Zero(w_.x.size());
+    double dNd = 0;  // of the last step; 0: none to be conjugate to
+    Wishes wish = advance(0);
+    looked_total_ = wish.of_pushing + wish.to_push;
     while (result_.iterations < max_iterations_) {
       ++result_.iterations;
-      const Sums error = sum_pair(n, [&](Index i, Sums& s) {
-        if (w_.x[i] > 0) {
-          s.first += w_.g[i] * w_.g[i];
-        } else if (w_.g[i] < 0) {
-          s.second += w_.g[i] * w_.g[i];
-        }
-      });
-      const double free2 = error.first, chopped2 = error.second;
-      if (!std::isfinite(free2 + chopped2)) return;
-      if (free2 + chopped2 == 0) {
-        (void)look();
-        return;
+      let_in_ = kLetIn * wish.to_push > wish.of_pushing;
+      let_in_blocks_ = wish.to_push > wish.of_pushing;
+      const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
+      const double gd = next_direction(beta);
+      multiply(w_.d, w_.Nd);
+      double furthest = 0;
+      dNd = curvature(furthest);
+      double t = dNd > 0 ? -gd / dNd : 0.0;
+      if (!(t > 0 && t <= furthest)) t = projected_step(t, gradient_length, dNd);
+      wish = advance(t);
+      const double total = wish.of_pushing + wish.to_push;
+      if (!std::isfinite(total)) return;
+      const bool ends = total == 0 || t == 0;
+      if (ends || (time_to_look() && worth_a_look(total))) {
+        looked_total_ = total;
+        if (look() || ends) return;
       }
-      if (chopped2 > free2) {
-        gradient_step();
-      } else {
-        precondition(w_.z);
-        const double gz = dot(w_.g, w_.z);
-        if (restart)
-          w_.p = w_.z;
-        else
-          w_.p = w_.z + (gz / phi_z) * w_.p;
-        restart = false;
-        phi_z = gz;
-        multiply(w_.p, w_.Nd);
-        const Sums curve = sum_pair(n, [&](Index i, Sums& s) {
-          s.first += w_.p[i] * w_.Nd[i];
-          s.second += w_.g[i] * w_.p[i];
-        });
-        const double cg = curve.first > 0 ? curve.second / curve.first : HUGE_VAL;
-        double feasible = HUGE_VAL;
-        for (Index i = 0; i < n; ++i)
-          if (w_.p[i] > 0 && w_.x[i] < feasible * w_.p[i]) feasible = w_.x[i] / w_.p[i];
-        const double t = std::min(cg, feasible);
-        if (!std::isfinite(t)) return;
-        w_.x -= t * w_.p;
-        w_.g -= t * w_.Nd;
-        if (t < cg) {
-          w_.x = w_.x.cwiseMax(0.0);
-          gradient_step();
-        }
-      }
-      if (time_to_look() && look()) return;
     }
+  }
+
+  /// The judge costs as much as some iterations: it is asked where what the rows want says that it
+  /// may be the end, and now and then for the record.
+  bool worth_a_look(double total) const {
+    return looked_residual_ * std::sqrt(total / looked_total_) <= 4 * limits_.tolerance ||
+           result_.iterations % (8 * settings_.judge_every) == 0 || limits_.exhausted(result_.work);
   }
 
   void barzilai_borwein() {
@@ -493,7 +519,7 @@ class PairBlocks {
           std::swap(w_.g, w_.Nd);
           const VecX x = w_.x;
           w_.x.setOnes();
-          precondition(w_.z);
+          (void)precondition();
           w_.x = x;
           const double inverse = dot(w_.g, w_.z);
           std::swap(w_.g, w_.Nd);
@@ -514,6 +540,8 @@ class PairBlocks {
   MethodResult result_;
   std::vector<Index> row_block_;
   int max_iterations_ = 0;
+  bool let_in_ = false, let_in_blocks_ = false;
+  double looked_residual_ = 0, looked_total_ = 0;
 };
 
 }  // namespace
