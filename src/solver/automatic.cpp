@@ -21,9 +21,9 @@ bool large(const ProblemTraits& t) {
 /// Frictionless contacts, many: the rows of one pair as one block (docs/relcp.md has the figures).
 bool many_pair_rows(const ProblemTraits& t) { return t.pair_rows && t.rows > 100; }
 /// Far more contacts a body than neighbours in a packing, as a plate on balls has: they repeat each
-/// other, and in velocities little is left to solve.
+/// other, and in velocities little is left to solve. Not a packing of many bodies.
 bool crowded(const ProblemTraits& t) {
-  return t.by_body && t.rows > 100 && t.rows >= 4 * t.velocities;
+  return t.by_body && t.rows > 100 && t.rows >= 4 * t.velocities && t.velocities <= 1200;
 }
 bool not_large(const ProblemTraits& t) { return !large(t); }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.

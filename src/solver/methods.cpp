@@ -195,11 +195,14 @@ bool factorises_soon(const CanonicalProblem& p) {
 
 MethodResult run_pair_blocks(const CanonicalProblem& p, const ProblemScale& scale, Effort,
                              const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
-  if (!factorises_soon(p)) return solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x);
-  const MethodResult newton =
-      solve_pair_blocks(p, scale, {.form = PairBlocksForm::Newton}, limits, work.pair_blocks, x);
-  if (newton.outcome == Outcome::Converged || newton.outcome == Outcome::WorkLimit) return newton;
-  return joined(newton, solve_pair_blocks(p, scale, {}, limits, work.pair_blocks, x));
+  const MethodResult first =
+      factorises_soon(p)
+          ? solve_pair_blocks(p, scale, {.form = PairBlocksForm::Newton}, limits, work.pair_blocks,
+                              x)
+          : internal::solve_working_set(p, scale, limits, work.working_set, work.pair_blocks, x);
+  if (first.outcome == Outcome::Converged || first.outcome == Outcome::WorkLimit) return first;
+  return joined(first,
+                solve_pair_blocks(p, scale, {}, less(limits, first.work), work.pair_blocks, x));
 }
 
 const char* why_not_lemke(const ProblemTraits& traits) {

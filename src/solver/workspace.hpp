@@ -14,6 +14,7 @@
 #include "solver/bilateral.hpp"
 #include "solver/body_methods.hpp"
 #include "solver/islands.hpp"
+#include "solver/working_set.hpp"
 
 namespace orthant {
 
@@ -59,6 +60,7 @@ struct SolveWorkspace::Impl {
   NonsmoothNewtonWorkspace nonsmooth_newton;
   PolishWorkspace polish;
   PairBlocksWorkspace pair_blocks;
+  internal::WorkingSetWorkspace working_set;
   LemkeWorkspace lemke;
   SeparableNewtonWorkspace separable_newton;
 };

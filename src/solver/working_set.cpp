@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/working_set.cpp: solve on few rows, look at all, take those in that overlap, again.
+// Rows are only taken in. An early round need not be more exact than what the rows left out then
+// ask for, and each starts where the last one ended, so all of them together take little more
+// iterations than one solve with the right rows.
+#include "solver/working_set.hpp"
+
+#include <algorithm>
+
+#include "solver/ending.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr Index kManyRows = 2000;
+constexpr Index kFewPush = 3;  // one row in three, or fewer; else all are taken
+constexpr int kMaxRounds = 60;
+constexpr double kFirstTolerance = 1e-2, kSharpen = 0.05;
+
+class WorkingSet {
+ public:
+  WorkingSet(const CanonicalProblem& p, const ProblemScale& scale, const MethodLimits& limits,
+             WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& best)
+      : p_(p), scale_(scale), limits_(limits), w_(work), blocks_(blocks), best_(best) {}
+
+  MethodResult run() {
+    if (!start()) return result_;
+    double tolerance = std::max(limits_.tolerance, kFirstTolerance);
+    for (int round = 0; round < kMaxRounds; ++round) {
+      if (static_cast<Index>(w_.rows.size()) > p_.row_count() / kFewPush) break;
+      const Outcome outcome = solve_rows(tolerance);
+      const double residual = judge();
+      limits_.record(Method::PairBlocks, result_.iterations, residual);
+      if (keep_and_end(w_.candidate, residual, w_.judge.w, limits_, result_, best_)) return result_;
+      const bool more = take_in();
+      if (tolerance <= limits_.tolerance && (!more || outcome != Outcome::Converged)) break;
+      tolerance = std::clamp(kSharpen * residual, limits_.tolerance, tolerance);
+    }
+    result_.outcome = Outcome::Stalled;
+    return result_;
+  }
+
+ private:
+  /// Velocities of the start and the rows they ask for; false where that is already the end.
+  bool start() {
+    if (!w_.inverse.factorize(p_.H)) return false;
+    Solution& s = w_.candidate;
+    s.lambda = best_.lambda.cwiseMax(0.0);
+    s.gamma.resize(0);
+    w_.impulse = p_.k;
+    p_.D.multiply_transpose_add(1, s.lambda, w_.impulse);
+    w_.inverse.solve(w_.impulse, s.v);
+    if (keep_and_end(s, judge(), w_.judge.w, limits_, result_, best_)) return false;
+    w_.taken.assign(static_cast<std::size_t>(p_.row_count()), 0);
+    w_.rows.clear();
+    (void)take_in();
+    return true;
+  }
+
+  /// Rows left out that push or overlap come in, kept in order; false when there are none.
+  bool take_in() {
+    const std::size_t known = w_.rows.size();
+    for (Index i = 0; i < p_.row_count(); ++i) {
+      if (w_.taken[static_cast<std::size_t>(i)]) continue;
+      if (!(w_.candidate.lambda[i] > 0 || w_.judge.w[i] < 0)) continue;
+      w_.taken[static_cast<std::size_t>(i)] = 1;
+      w_.rows.push_back(i);
+    }
+    std::inplace_merge(w_.rows.begin(), w_.rows.begin() + static_cast<std::ptrdiff_t>(known),
+                       w_.rows.end());
+    return w_.rows.size() > known;
+  }
+
+  void extract() {
+    CanonicalProblem& q = w_.problem;
+    const auto count = static_cast<Index>(w_.rows.size());
+    q.H = p_.H;
+    q.k = p_.k;
+    q.e.resize(0);
+    q.D.clear();
+    q.D.reserve(w_.rows.size(), 2 * w_.rows.size(), 12 * w_.rows.size());
+    q.laws.clear();
+    q.b.resize(count);
+    w_.scale.v_free = scale_.v_free;
+    w_.scale.tau.resize(count);
+    w_.x.lambda.resize(count);
+    for (Index j = 0; j < count; ++j) {
+      const Index i = w_.rows[static_cast<std::size_t>(j)];
+      q.laws.push_back(p_.laws[static_cast<std::size_t>(i)]);
+      q.D.begin_row(1);
+      const double* a = p_.D.values(i);
+      for (const BlockRows::Entry& entry : p_.D.entries(i)) {
+        std::copy_n(a, entry.width, q.D.add(entry.block, entry.column, entry.width));
+        a += entry.width;
+      }
+      q.b[j] = p_.b[i];
+      w_.scale.tau[j] = scale_.tau[i];
+      w_.x.lambda[j] = w_.candidate.lambda[i];
+    }
+    w_.x.v = w_.candidate.v;
+    w_.x.gamma.resize(0);
+  }
+
+  Outcome solve_rows(double tolerance) {
+    extract();
+    MethodLimits limits = limits_;
+    limits.tolerance = tolerance;
+    limits.trace = nullptr;
+    if (limits.work_limit > 0) limits.work_limit = std::max(1.0, limits.work_limit - result_.work);
+    const MethodResult r = solve_pair_blocks(w_.problem, w_.scale, {}, limits, blocks_, w_.x);
+    result_.iterations += r.iterations;
+    result_.work += r.work + static_cast<double>(p_.D.all_values().size());
+    w_.candidate.v = w_.x.v;
+    for (std::size_t j = 0; j < w_.rows.size(); ++j)
+      w_.candidate.lambda[w_.rows[j]] = w_.x.lambda[static_cast<Index>(j)];
+    return r.outcome;
+  }
+
+  /// Of all rows; leaves their velocities in judge.w.
+  double judge() { return judge_quick(p_, scale_, w_.candidate, w_.judge).value; }
+
+  const CanonicalProblem& p_;
+  const ProblemScale& scale_;
+  const MethodLimits& limits_;
+  WorkingSetWorkspace& w_;
+  PairBlocksWorkspace& blocks_;
+  Solution& best_;
+  MethodResult result_;
+};
+
+}  // namespace
+
+MethodResult solve_working_set(const CanonicalProblem& p, const ProblemScale& scale,
+                               const MethodLimits& limits, WorkingSetWorkspace& work,
+                               PairBlocksWorkspace& blocks, Solution& x) {
+  if (p.row_count() < kManyRows || p.block_count() != p.row_count()) return {};
+  if (x.lambda.size() != p.row_count()) x = zero_solution(p);
+  x.w.resize(0);
+  return WorkingSet(p, scale, limits, work, blocks, x).run();
+}
+
+}  // namespace orthant::internal
