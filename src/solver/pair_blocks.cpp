@@ -484,10 +484,11 @@ class PairBlocks {
     }
   }
 
-  /// The judge costs as much as some iterations: it is asked where what the rows want says that it
-  /// may be the end, and now and then for the record.
+  /// The judge costs as much as some iterations: it is asked once the wishes have fallen tenfold,
+  /// where they say that this may be the end, and now and then for the record.
   bool worth_a_look(double total) const {
-    return looked_residual_ * std::sqrt(total / looked_total_) <= 4 * limits_.tolerance ||
+    const double fallen = std::sqrt(total / looked_total_);
+    return fallen <= 0.1 || looked_residual_ * fallen <= 4 * limits_.tolerance ||
            result_.iterations % (8 * settings_.judge_every) == 0 || limits_.exhausted(result_.work);
   }
 
