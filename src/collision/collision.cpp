@@ -265,9 +265,37 @@ void sub_sphere_contacts(const ShapePair& pair, int spheres, double margin, cons
   }
 }
 
+/// Finds pairs in a list sorted by key; those asked for mostly come in that order, too.
+class LastNormals {
+ public:
+  explicit LastNormals(std::span<const LastNormal> list) : list_(list) {}
+
+  /// Null where the pair is not in the list.
+  const Vec3* find(const ContactKey& key) {
+    if (list_.empty()) return nullptr;
+    const auto before = [](const LastNormal& entry, const ContactKey& k) {
+      return pair_of(entry.key) < pair_of(k);
+    };
+    if (!placed_ || (next_ > 0 && !before(list_[next_ - 1], key))) {
+      next_ = static_cast<std::size_t>(std::lower_bound(list_.begin(), list_.end(), key, before) -
+                                       list_.begin());
+      placed_ = true;
+    }
+    while (next_ < list_.size() && before(list_[next_], key)) ++next_;
+    for (std::size_t i = next_; i < list_.size() && pair_of(list_[i].key) == pair_of(key); ++i)
+      if (list_[i].key.image == key.image) return &list_[i].normal_W;
+    return nullptr;
+  }
+
+ private:
+  std::span<const LastNormal> list_;
+  std::size_t next_ = 0;
+  bool placed_ = false;
+};
+
 void narrow_phase(const Model& model, const Parameters& parameters, const IndexPair& indices,
                   const CollisionSettings& settings, const CollisionWorkspace& work,
-                  std::vector<Contact>& found) {
+                  LastNormals& last, std::vector<Contact>& found) {
   Index first = indices.first, second = indices.second;
   const auto shape_at = [&](Index i) -> const ShapeInstance& {
     return model.shapes()[work.order[i]];
@@ -309,8 +337,12 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
     return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, blank, found);
   ContactPoint points[kMaxContacts];
   const bool deepest = settings.points == ContactPoints::Deepest;
+  const Vec3* hint =
+      deepest && pair.a.kind == ShapeKind::Ellipsoid && pair.b.kind == ShapeKind::Ellipsoid
+          ? last.find(blank.key)
+          : nullptr;
   const int count = deepest ? deepest_contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
-                                               margin + way, nullptr, points)
+                                               margin + way, hint, points)
                             : contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
                                        margin + way, points);
   if (count == 0 || points[0].gap - pair.approach(points[0].normal) > margin) return;
@@ -355,8 +387,9 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   parallel_for_chunks(
       work.pairs.size(), kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
         work.found[chunk].clear();
+        LastNormals last(settings.last);
         for (std::size_t i = begin; i < end; ++i)
-          narrow_phase(model, parameters, work.pairs[i], settings, work, work.found[chunk]);
+          narrow_phase(model, parameters, work.pairs[i], settings, work, last, work.found[chunk]);
       });
   contacts.contacts.clear();
   for (std::size_t c = 0; c < chunks; ++c)

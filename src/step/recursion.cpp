@@ -27,6 +27,18 @@ ContactRowSettings row_settings(const StepRun& run, double dt) {
           .restitution_threshold = restitution_threshold(run)};
 }
 
+const Vec3& normal_of(const WarmStart::Entry& entry) { return entry.normal_W; }
+const Vec3& normal_of(const Contact& contact) { return contact.normal; }
+
+/// Where the next search of each pair starts. A warm start may come from a file: unit normals only.
+template <class List>
+void keep_normals(const List& from, std::vector<LastNormal>& to) {
+  to.clear();
+  for (const auto& entry : from)
+    if (std::abs(normal_of(entry).squaredNorm() - 1) < 1e-9)
+      to.push_back({entry.key, normal_of(entry)});
+}
+
 /// q ⊞ h v of the last solve => work.delta, work.q.
 void find_trial(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
@@ -55,8 +67,10 @@ std::size_t mark_changed(StepRun& run) {
 void measure_trial(StepRun& run, int round) {
   Timer timer;
   StepWorkspace::Impl& work = run.work;
-  const CollisionSettings settings{
-      .margin = 0, .points = ContactPoints::Deepest, .periodic = run.settings.periodic};
+  const CollisionSettings settings{.margin = 0,
+                                   .points = ContactPoints::Deepest,
+                                   .periodic = run.settings.periodic,
+                                   .last = work.last_normals};
   if (round == 0 || 2 * mark_changed(run) > run.model.bodies().size()) {
     find_contacts(run.model, run.parameters, work.q, {}, settings, work.collision, work.after);
   } else {
@@ -139,13 +153,16 @@ CollisionSettings collision_settings(const StepRun& run) {
                     : scheme == ConstraintScheme::Multisphere ? ContactPoints::SubSpheres
                                                               : ContactPoints::Deepest,
           .sub_spheres = run.settings.sub_spheres,
-          .periodic = run.settings.periodic};
+          .periodic = run.settings.periodic,
+          .last = run.work.last_normals};
 }
 
 bool step_recursive(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
   const double dt = run.settings.h;
+  keep_normals(run.warm.contacts, work.last_normals);
   if (!detect(run, dt)) return false;
+  keep_normals(work.contacts.contacts, work.last_normals);
   work.rows = work.contacts;
   Timer timer;
   assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,

@@ -14,6 +14,7 @@ namespace orthant {
 
 struct StepWorkspace::Impl {
   CollisionWorkspace collision;
+  std::vector<LastNormal> last_normals;
   ContactSet contacts;                 // near or closing within the interval
   ContactSet rows;                     // those of them that have rows in the problem
   ContactSet after;                    // at the configuration that is being projected or tried
@@ -30,7 +31,7 @@ struct StepWorkspace::Impl {
   std::vector<unsigned char> jointed;  // by dynamic body
   SolveReport solved;                  // of the last solve
   State before;                        // the state the step began with
-  WarmStart whole_pairs;               // see pair_memory.cpp
+  WarmStart whole_pairs;               // see whole_pairs()
   ContactRowSettings row_settings;     // of `assembly`
   VecX delta, flight, q, psi;
 };

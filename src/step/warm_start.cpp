@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <tuple>
 
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
 
-/// Everything of a key but the feature.
-auto pair_of(const ContactKey& key) {
-  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
-}
 bool same_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) == pair_of(b); }
 bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) < pair_of(b); }
 

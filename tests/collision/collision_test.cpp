@@ -148,6 +148,53 @@ TEST(Collision, DoesNotAllocateWhenWarm) {
   find_contacts(model, parameters, state.q, {}, {}, work, set);
 }
 
+/// Ellipsoids, some of two, that overlap and stand apart in a periodic box.
+Model cloud_of_ellipsoids(std::uint64_t seed) {
+  SplitMix random(seed);
+  ModelBuilder builder;
+  for (int i = 0; i < 80; ++i) {
+    const Vec3 at(random.uniform(-2, 2), random.uniform(-2, 2), random.uniform(-2, 2));
+    const Vec3 turn(random.normal(), random.normal(), random.normal());
+    BodySpec spec{
+        .name = "body" + std::to_string(i), .position = at, .orientation = exp_rotation(turn)};
+    spec.shapes.push_back({.shape = Shape::ellipsoid(0.6, 0.4, 0.3)});
+    if (i % 4 == 0)
+      spec.shapes.push_back(
+          {.shape = Shape::ellipsoid(0.3, 0.2, 0.2), .offset = {Vec3(0.5, 0, 0), {}}});
+    builder.add_body(spec);
+  }
+  return builder.build();
+}
+
+TEST(Collision, AnyUnitNormalIsAStart) {
+  const Model model = cloud_of_ellipsoids(3);
+  const Parameters parameters = model.default_parameters();
+  const VecX q = model.rest_state().q;
+  CollisionSettings settings{.margin = 0.4, .points = ContactPoints::Deepest};
+  settings.periodic = {{true, true, true}, Vec3::Constant(-2.2), Vec3::Constant(2.2)};
+  CollisionWorkspace work;
+  ContactSet truth, set;
+  find_contacts(model, parameters, q, {}, settings, work, truth);
+  ASSERT_GT(truth.contacts.size(), 100u);
+  SplitMix random(9);
+  for (int kind = 0; kind < 4; ++kind) {  // the right ones, near ones, any, and none for some
+    std::vector<LastNormal> last;
+    for (const Contact& c : truth.contacts) {
+      const Vec3 other(random.normal(), random.normal(), random.normal());
+      const double share = kind == 0 ? 0 : kind == 1 ? 0.05 : 10;
+      if (kind < 3 || random.uniform() < 0.5)
+        last.push_back({c.key, (c.normal + share * other).normalized()});
+    }
+    settings.last = last;
+    find_contacts(model, parameters, q, {}, settings, work, set);
+    ASSERT_EQ(set.contacts.size(), truth.contacts.size()) << kind;
+    for (std::size_t i = 0; i < set.contacts.size(); ++i) {
+      EXPECT_EQ(set.contacts[i].key, truth.contacts[i].key);
+      EXPECT_NEAR(set.contacts[i].gap, truth.contacts[i].gap, 1e-12) << kind << " " << i;
+    }
+  }
+}
+
 TEST(Collision, AFastBodyIsSeenFromAfarAndOneThatFliesPastIsNot) {
   for (const double offset : {0.0, 0.5}) {
     ModelBuilder builder;

@@ -30,11 +30,20 @@ struct PeriodicBox {
   bool any() const { return active[0] || active[1] || active[2]; }
 };
 
+/// The normal a pair had when it was last looked at.
+struct LastNormal {
+  ContactKey key;  ///< its feature is not read
+  Vec3 normal_W;   ///< from B to A
+};
+
 struct CollisionSettings {
   double margin = 0.1;  ///< of half the width of the smaller shape [-]
   ContactPoints points = ContactPoints::Manifold;
   int sub_spheres = 13;  ///< a shape, SubSpheres only
   PeriodicBox periodic = {};
+  /// Where the search of two ellipsoids starts, sorted by key; may lack pairs. Deepest only.
+  /// Faster, and the same but for rounding.
+  std::span<const LastNormal> last = {};
 };
 
 /// Where a body may go within a step: its centre by either shift (with the velocity before and with

@@ -2,6 +2,7 @@
 // collision/contact_set.hpp: the contacts of one configuration, sorted by key.
 #pragma once
 
+#include <tuple>
 #include <vector>
 
 #include "orthant/base/ids.hpp"
@@ -9,6 +10,11 @@
 #include "orthant/shape/contact_kernel.hpp"
 
 namespace orthant {
+
+/// The two shapes of a key, to compare: keys are sorted by them first.
+inline auto pair_of(const ContactKey& key) {
+  return std::tie(key.body_a, key.body_b, key.shape_a, key.shape_b);
+}
 
 struct Contact {
   ContactKey key;
