@@ -23,7 +23,7 @@ bool many_pair_rows(const ProblemTraits& t) { return t.pair_rows && t.rows > 100
 /// Far more contacts a body than neighbours in a packing, as a plate on balls has: they repeat each
 /// other, and in velocities little is left to solve. Not a packing of many bodies.
 bool crowded(const ProblemTraits& t) {
-  return t.by_body && t.rows > 100 && t.rows >= 4 * t.velocities && t.velocities <= 1200;
+  return t.by_body && t.rows > 100 && t.rows >= 4 * t.velocities && t.velocities <= 120;
 }
 bool not_large(const ProblemTraits& t) { return !large(t); }
 /// Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
