@@ -223,8 +223,8 @@ Result run_compaction(const Options& options) {
   for (const double h : {0.01, 0.1}) {
     Table table{"From the packed state, " + std::to_string(few) + " steps of dt = " + number(h),
                 {"method", "rows", "rows / ReLCP", "solves", "iterations", "CPU ms a step",
-                 "solver ns a row and iteration", "time / ReLCP", "true overlap",
-                 "published rows ratio", "published speed-up"},
+                 "ns a row update", "time / ReLCP", "true overlap", "published rows ratio",
+                 "published speed-up"},
                 {}};
     const Sample base = sample(ConstraintScheme::Relcp, h, 1);
     double failed = 0;
