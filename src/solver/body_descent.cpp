@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "solver/body_methods.hpp"
+#include "solver/ending.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -163,9 +164,8 @@ bool Run::polish(int number) {
   settings.max_iterations = kPolishSteps;
   settings.max_lost = 3;
   settings.proximal = kPolishProximals[number];
-  MethodLimits limits = limits_;
+  MethodLimits limits = less(limits_, result_.work);
   limits.max_iterations = 0;
-  limits.work_limit = limits_.work_limit > 0 ? limits_.work_limit - result_.work : 0;
   const MethodResult r = polish_bodies(p_, scale_, settings, limits, bodies_, w_.polish, best_);
   const bool better = r.residual < 0.5 * result_.residual;
   result_.iterations += r.iterations;

@@ -2,7 +2,6 @@
 // solver/lanes.hpp: two doubles side by side, in every instruction set the engine is built for.
 #pragma once
 
-#include <cmath>
 #include <cstring>
 
 namespace orthant {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "orthant/solver/enumeration.hpp"
+#include "solver/ending.hpp"
 #include "solver/mixed_lcp.hpp"
 #include "solver/workspace.hpp"
 
@@ -117,12 +118,6 @@ MethodResult joined(const MethodResult& first, const MethodResult& second) {
   return both;
 }
 
-/// What a method may spend after another one that has spent `work`.
-MethodLimits less(MethodLimits limits, double work) {
-  if (limits.work_limit > 0) limits.work_limit = std::max(limits.work_limit - work, 1.0);
-  return limits;
-}
-
 /// Piles: proximal steps where the sweeps have come near, else sweeps and Newton steps in turn.
 MethodResult newton_on_pile(const CanonicalProblem& p, const ProblemScale& scale, Effort effort,
                             const MethodLimits& limits, SolveWorkspace::Impl& work, Solution& x) {
@@ -134,7 +129,7 @@ MethodResult newton_on_pile(const CanonicalProblem& p, const ProblemScale& scale
   internal::BodyDescentSettings descent;
   // The way is long and turns on little things: from a place far away it is another one.
   if (effort == Effort::Second) descent.first_sweeps = 1000;
-  return joined(near, internal::descend_bodies(p, scale, descent, less(limits, near.work),
+  return joined(near, internal::descend_bodies(p, scale, descent, internal::less(limits, near.work),
                                                work.bodies, work.body_descent, x));
 }
 
@@ -152,8 +147,9 @@ MethodResult newton_by_body(const CanonicalProblem& p, const ProblemScale& scale
     return first;
   // What is left is a contact that hardly slides and has to turn: forces drift far at a tiny |R|.
   if (near) settings.alpha_start = kDriftProximal;
-  return joined(first, internal::newton_bodies(p, scale, settings, less(limits, first.work),
-                                               work.bodies, work.nonsmooth_newton, x));
+  return joined(first,
+                internal::newton_bodies(p, scale, settings, internal::less(limits, first.work),
+                                        work.bodies, work.nonsmooth_newton, x));
 }
 
 MethodResult run_polish(const CanonicalProblem& p, const ProblemScale& scale, Effort,
@@ -201,8 +197,8 @@ MethodResult run_pair_blocks(const CanonicalProblem& p, const ProblemScale& scal
                               x)
           : internal::solve_working_set(p, scale, limits, work.working_set, work.pair_blocks, x);
   if (first.outcome == Outcome::Converged || first.outcome == Outcome::WorkLimit) return first;
-  return joined(first,
-                solve_pair_blocks(p, scale, {}, less(limits, first.work), work.pair_blocks, x));
+  return joined(first, solve_pair_blocks(p, scale, {}, internal::less(limits, first.work),
+                                         work.pair_blocks, x));
 }
 
 const char* why_not_lemke(const ProblemTraits& traits) {

@@ -103,10 +103,9 @@ class WorkingSet {
 
   Outcome solve_rows(double tolerance) {
     extract();
-    MethodLimits limits = limits_;
+    MethodLimits limits = less(limits_, result_.work);
     limits.tolerance = tolerance;
     limits.trace = nullptr;
-    if (limits.work_limit > 0) limits.work_limit = std::max(1.0, limits.work_limit - result_.work);
     const MethodResult r = solve_pair_blocks(w_.problem, w_.scale, {}, limits, blocks_, w_.x);
     result_.iterations += r.iterations;
     result_.work += r.work + static_cast<double>(p_.D.all_values().size());
