@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/sweeps.hpp: block Gauss–Seidel in velocities at the speed of the machine, for crowds of
+// rigid bodies in frictional contact.
+//
+//   for every contact c in order:  λ_c ← solution of  Coulomb(λ_c, u_c + (s + ε diag W_cc) λ_c),
+//   u_c = J_c v + b_c,   v ← v + M⁻¹ J_cᵀ Δλ_c
+//
+// Eight contacts at a time, no two of which share a body that moves; a body is one row of eight
+// numbers. Between sweeps impulses and velocities are extrapolated (Nesterov's momentum), and the
+// momentum starts anew whenever the change of a sweep grows. Reads bodies and contacts, not a
+// CanonicalProblem: a step that only wants sweeps never assembles one. Method: docs/solvers.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "orthant/math/types.hpp"
+#include "orthant/solver/solve.hpp"
+
+namespace orthant {
+
+/// A rigid body of the sweeps. Body 0 is the world: it never moves.
+struct SweepBody {
+  Vec3 v = Vec3::Zero(), omega = Vec3::Zero();  ///< in: without contact impulses; out: v⁺
+  double inverse_mass = 0;                      ///< 0: it moves as it is told
+  /// L⁻¹, the lower triangle row by row (00, 10, 11, 20, 21, 22), of the inertia I = L Lᵀ in world
+  /// axes; the unit matrix for a body that moves as it is told.
+  double inverse_root[6] = {1, 0, 1, 0, 0, 1};
+};
+
+struct SweepContact {
+  std::int32_t a = 0, b = 0;  ///< bodies
+  Vec3 normal;                ///< unit, from B to A
+  Vec3 lever_a, lever_b;      ///< from the centres to the contact point [m]
+  double bias = 0;            ///< b: added to the normal velocity, Φ/h [m/s]
+  double friction = 0;        ///< μ [-]
+  double softness = 0;        ///< s: compliance/h², normal direction only [m/(N s)]
+  double height = 0;          ///< contacts are swept in ascending order of it
+  Vec3 impulse;               ///< on A, world axes [N s]; in: the start, out: the answer
+};
+
+struct SweepProblem {
+  std::vector<SweepBody> bodies{1};
+  std::vector<SweepContact> contacts;
+};
+
+/// Which instructions the sweeps use. All give the same bits.
+enum class SweepInstructions : std::uint8_t { Best, Plain, Avx2, Avx512, Scalar };
+
+struct SweepSettings {
+  int max_sweeps = 50;
+  int min_sweeps = 1;
+  /// The largest error of a contact that is good enough: of its velocity, over `speed` [-].
+  double tolerance = 1e-3;
+  double speed = 1;       ///< what velocities are compared with [m/s]
+  double compliance = 0;  ///< ε: of the contact's own diagonal [-]
+  bool single = false;    ///< in single precision: for tolerances of 3e-3 and more
+  bool momentum = true;
+  /// End as Stalled when the change of a sweep has not halved in this many; 0: never.
+  int patience = 0;
+  SweepInstructions instructions = SweepInstructions::Best;
+};
+
+struct [[nodiscard]] SweepResult {
+  Outcome outcome = Outcome::NotFinite;
+  int sweeps = 0, restarts = 0;
+  /// Largest distance of a contact from its own exact answer with the others held, as a velocity
+  /// (|Δλ| times the diagonal of W), over settings.speed.
+  double residual = 0;
+  bool round = false;  ///< all contacts were between centred spheres and things that stand still
+};
+
+class SweepWorkspace {
+ public:
+  SweepWorkspace();
+  ~SweepWorkspace();
+  SweepWorkspace(SweepWorkspace&&) noexcept;
+  SweepWorkspace& operator=(SweepWorkspace&&) noexcept;
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Velocities and impulses of `problem` in place. Numbers that are not finite come back as outcome
+/// NotFinite, with the bodies and contacts as they were.
+SweepResult solve_sweeps(SweepProblem& problem, const SweepSettings& settings,
+                         SweepWorkspace& work);
+
+/// False where this machine cannot run them.
+bool available(SweepInstructions instructions);
+std::string_view name_of(SweepInstructions instructions);
+
+/// The body's part of H (6 x 6, row-major) => inverse mass and root. False unless H is m 1 on the
+/// linear part, positive definite on the angular part and zero between.
+bool set_inertia(const double* block, SweepBody& body);
+
+}  // namespace orthant

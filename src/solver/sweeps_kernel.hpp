@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/sweeps_kernel.hpp: one sweep over batches of eight contacts, in one instruction set.
+// Included by sweeps_<instructions>.cpp with ORTHANT_SWEEPS_TABLE (the table it defines) and
+// ORTHANT_SWEEPS_LANES (8, or 1 for the reference). Everything is in an anonymous namespace and
+// nothing of the standard library is used but types: code compiled for wider registers must not be
+// what the linker picks for others. Without contraction every table gives the same bits.
+#pragma once
+
+#include "solver/sweeps_data.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr int kLanes = 8;
+
+#if ORTHANT_SWEEPS_LANES == 8
+template <class T>
+struct Wide;
+template <>
+struct Wide<float> {
+  typedef float V __attribute__((vector_size(32)));
+};
+template <>
+struct Wide<double> {
+  typedef double V __attribute__((vector_size(64)));
+};
+template <class T>
+using Pack = typename Wide<T>::V;
+
+template <class V, class T>
+V read(const T* p) {
+  V x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x;
+}
+template <class V, class T>
+void write(T* p, const V& x) {
+  __builtin_memcpy(p, &x, sizeof x);
+}
+template <class V>
+V root(const V& x) {
+  V r;
+  constexpr bool kSingle = sizeof(x[0]) == sizeof(float);
+  for (int l = 0; l < kLanes; ++l) r[l] = kSingle ? __builtin_sqrtf(x[l]) : __builtin_sqrt(x[l]);
+  return r;
+}
+template <class M>
+bool any(const M& mask) {
+  M m = mask;
+  bool some = false;
+  for (int l = 0; l < kLanes; ++l) some = some || m[l] != 0;
+  return some;
+}
+
+/// Rows of eight numbers <=> eight packs of one number each.
+inline void transpose(Pack<float>* r) {
+#define ORTHANT_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define ORTHANT_HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define ORTHANT_EVEN(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define ORTHANT_ODD(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define ORTHANT_FRONT(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define ORTHANT_BACK(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+  Pack<float> t[8], s[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = ORTHANT_LOW(r[i], r[i + 1]);
+    t[i + 1] = ORTHANT_HIGH(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    s[i] = ORTHANT_EVEN(t[i], t[i + 2]);
+    s[i + 1] = ORTHANT_ODD(t[i], t[i + 2]);
+    s[i + 2] = ORTHANT_EVEN(t[i + 1], t[i + 3]);
+    s[i + 3] = ORTHANT_ODD(t[i + 1], t[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = ORTHANT_FRONT(s[i], s[i + 4]);
+    r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
+  }
+}
+inline void transpose(Pack<double>* r) {
+#if defined(__AVX512F__)
+  Pack<double> t[8], s[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    for (int k = 0; k < 2; ++k) {
+      s[i + k] = ORTHANT_EVEN(t[i + k], t[i + k + 2]);
+      s[i + k + 2] = ORTHANT_ODD(t[i + k], t[i + k + 2]);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = ORTHANT_FRONT(s[i], s[i + 4]);
+    r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
+  }
+#else
+  // Registers of four: four blocks of 4 x 4.
+  typedef double H __attribute__((vector_size(32)));
+  H m[8][2];
+  __builtin_memcpy(m, r, sizeof m);
+  H o[8][2];
+  for (int rows = 0; rows < 2; ++rows)
+    for (int columns = 0; columns < 2; ++columns) {
+      const H a = m[4 * rows][columns], b = m[4 * rows + 1][columns];
+      const H c = m[4 * rows + 2][columns], d = m[4 * rows + 3][columns];
+      const H p = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+      const H q = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+      const H u = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+      const H w = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+      o[4 * columns][rows] = __builtin_shufflevector(p, u, 0, 1, 4, 5);
+      o[4 * columns + 1][rows] = __builtin_shufflevector(q, w, 0, 1, 4, 5);
+      o[4 * columns + 2][rows] = __builtin_shufflevector(p, u, 2, 3, 6, 7);
+      o[4 * columns + 3][rows] = __builtin_shufflevector(q, w, 2, 3, 6, 7);
+    }
+  __builtin_memcpy(r, o, sizeof o);
+#endif
+}
+
+/// Eight bodies: component k of all of them in x[k].
+template <class T>
+void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
+  for (int l = 0; l < kLanes; ++l) x[l] = read<Pack<T>>(bodies + kBodyRow * index[l]);
+  transpose(x);
+}
+template <class T>
+void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
+  transpose(x);
+  for (int l = 0; l < kLanes; ++l) write(bodies + kBodyRow * index[l], x[l]);
+}
+#else
+template <class T>
+using Pack = T;
+template <class V, class T>
+V read(const T* p) {
+  return *p;
+}
+template <class V, class T>
+void write(T* p, const V& x) {
+  *p = x;
+}
+inline float root(float x) { return __builtin_sqrtf(x); }
+inline double root(double x) { return __builtin_sqrt(x); }
+inline bool any(bool x) { return x; }
+template <class T>
+void gather(const T* bodies, const std::int32_t* index, T* x) {
+  for (int k = 0; k < kBodyRow; ++k) x[k] = bodies[kBodyRow * *index + k];
+}
+template <class T>
+void scatter(T* x, const std::int32_t* index, T* bodies) {
+  for (int k = 0; k < kBodyRow; ++k) bodies[kBodyRow * *index + k] = x[k];
+}
+#endif
+
+template <class V>
+V larger(const V& a, const V& b) {
+  return a > b ? a : b;
+}
+
+/// A vector of three packs.
+template <class V>
+struct Trio {
+  V x, y, z;
+};
+template <class V>
+Trio<V> operator+(const Trio<V>& a, const Trio<V>& b) {
+  return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+template <class V>
+Trio<V> operator-(const Trio<V>& a, const Trio<V>& b) {
+  return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+template <class V>
+Trio<V> operator*(const V& s, const Trio<V>& a) {
+  return {s * a.x, s * a.y, s * a.z};
+}
+template <class V>
+V dot(const Trio<V>& a, const Trio<V>& b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+template <class V>
+Trio<V> cross(const Trio<V>& a, const Trio<V>& b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+template <class V, class T>
+Trio<V> read_trio(const T* p) {
+  return {read<V>(p), read<V>(p + kLanes), read<V>(p + 2 * kLanes)};
+}
+template <class V, class T>
+void write_trio(T* p, const Trio<V>& a) {
+  write(p, a.x);
+  write(p + kLanes, a.y);
+  write(p + 2 * kLanes, a.z);
+}
+
+/// The two bodies of a batch: rows (v, 1/m, s, mobile), s = Lᵀω.
+template <class T>
+struct BodyPair {
+  using V = Pack<T>;
+  V a[kBodyRow], b[kBodyRow];
+  Trio<V> va() const { return {a[0], a[1], a[2]}; }
+  Trio<V> vb() const { return {b[0], b[1], b[2]}; }
+  Trio<V> sa() const { return {a[4], a[5], a[6]}; }
+  Trio<V> sb() const { return {b[4], b[5], b[6]}; }
+  /// Impulse p on A at its centre, turns ta and tb (as s, before `mobile`).
+  void push(const Trio<V>& p, const Trio<V>& ta, const Trio<V>& tb) {
+    const V ia = a[3], ib = b[3], ma = a[7], mb = b[7];
+    a[0] += ia * p.x, a[1] += ia * p.y, a[2] += ia * p.z;
+    b[0] -= ib * p.x, b[1] -= ib * p.y, b[2] -= ib * p.z;
+    a[4] += ma * ta.x, a[5] += ma * ta.y, a[6] += ma * ta.z;
+    b[4] += mb * tb.x, b[5] += mb * tb.y, b[6] += mb * tb.z;
+  }
+};
+
+template <class V>
+struct Change {
+  V squares{}, most{};  // Σ Δλ·W Δλ and the largest velocity |Δλ| W
+  void add(const V& dn, const V& wn, const V& dt2, const V& wt) {
+    squares += dn * dn * wn + dt2 * wt;
+    const V vn = dn * wn, vt2 = dt2 * wt * wt;
+    most = larger(most, larger(vn * vn, vt2));
+  }
+};
+
+/// Centred spheres: W = diag(wn, wt, wt), so the exact answer of one contact has a closed form:
+/// λ_N = max(0, λ_N − u_N/w_N), then λ_T clipped to μ λ_N. Tangents are world vectors.
+template <class T, SweepMode mode>
+void round_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+  using V = Pack<T>;
+  const Trio<V> n = read_trio<V>(d + RoundField::kNormal * kLanes);
+  const V ka = read<V>(d + RoundField::kLeverA * kLanes);
+  const V kb = read<V>(d + RoundField::kLeverB * kLanes);
+  const V old_n = read<V>(lambda);
+  const Trio<V> old_t = read_trio<V>(lambda + kLanes);
+  const auto push = [&](const V& dn, const Trio<V>& dt) {
+    const Trio<V> turn = cross(dt, n);
+    bodies.push(dn * n + dt, ka * turn, kb * turn);
+  };
+  if constexpr (mode == SweepMode::Apply) return push(old_n, old_t);
+  const Trio<V> du = bodies.va() - bodies.vb();
+  const Trio<V> spin = ka * bodies.sa() + kb * bodies.sb();
+  const V un = dot(du, n);
+  const Trio<V> ut = du - un * n - cross(spin, n);
+  const V soft_n = read<V>(d + RoundField::kSoftN * kLanes);
+  const V soft_t = read<V>(d + RoundField::kSoftT * kLanes);
+  const V inverse_n = read<V>(d + RoundField::kInverseN * kLanes);
+  const V inverse_t = read<V>(d + RoundField::kInverseT * kLanes);
+  V new_n = old_n - (un + read<V>(d + RoundField::kBias * kLanes) + soft_n * old_n) * inverse_n;
+  const V none = new_n - new_n;
+  new_n = larger(new_n, none);
+  Trio<V> new_t = old_t - inverse_t * (ut + soft_t * old_t);
+  const V bound = read<V>(d + RoundField::kFriction * kLanes) * new_n;
+  const V length2 = dot(new_t, new_t);
+  const V length = root(length2);
+  // |λ_T| <= μ λ_N keeps its length: the factor is 1 to the bit.
+  const V shrink = length > bound ? bound / (length > none ? length : none + 1) : none + 1;
+  new_t = shrink * new_t;
+  const V dn = new_n - old_n;
+  const Trio<V> dt = new_t - old_t;
+  const V wn = read<V>(d + RoundField::kMobilityN * kLanes);
+  const V wt = read<V>(d + RoundField::kMobilityT * kLanes);
+  change.add(dn, wn, dot(dt, dt), wt);
+  if constexpr (mode == SweepMode::Measure) return;
+  write(lambda, new_n);
+  write_trio(lambda + kLanes, new_t);
+  push(dn, dt);
+}
+
+template <class T>
+constexpr T kRootPrecision = sizeof(T) == 4 ? T(1e-6) : T(1e-14);
+
+/// One contact of two bodies of any shape, everything divided by W_nn: W = [1 n'; n t] and
+/// q = u − W λ of the contact alone. With q_n < 0 it is closed, w_n = 0 and w_t = −s r_t, s >= 0:
+///   (S + s 1) r_t = −c,   r_n = −(q_n + n·r_t),   S = t − n n',   c = q_t − n q_n
+/// It sticks with s = 0, or slides with the root of φ(s) = |y| − μ (n·y − q_n det(S + s 1)),
+/// y = adj(S + s 1) c, which lies below |c|(1 + μ|n|)/(−μ q_n): Newton, or bisection where that
+/// leaves the bracket (one_contact_kernel.hpp). Lanes that are done wait for the others.
+template <class T>
+struct OneContact {
+  using V = Pack<T>;
+  V n1, n2, t11, t12, t22, mu;
+
+  void solve(const V& qn, const V& q1, const V& q2, V& rn, V& r1, V& r2) const {
+    const V none = qn - qn, one = none + 1;
+    const V s11 = t11 - n1 * n1, s12 = t12 - n1 * n2, s22 = t22 - n2 * n2;
+    const V c1 = q1 - n1 * qn, c2 = q2 - n2 * qn;
+    const V trace = s11 + s22, det = s11 * s22 - s12 * s12;
+    const V a1 = s22 * c1 - s12 * c2, a2 = s11 * c2 - s12 * c1;
+    const auto closed = qn < none;
+    const auto phi = [&](const V& s, V& slope) {
+      const V y1 = a1 + s * c1, y2 = a2 + s * c2;
+      const V norm = root(y1 * y1 + y2 * y2);
+      slope = (y1 * c1 + y2 * c2) / (norm > none ? norm : one) -
+              mu * (n1 * c1 + n2 * c2 - qn * (s + s + trace));
+      return norm - mu * (n1 * y1 + n2 * y2 - qn * ((s + trace) * s + det));
+    };
+    V s = none, slope;
+    V at = phi(s, slope);
+    auto open_ended = closed & (at > none) & (mu > none);
+    if (any(open_ended)) {
+      V low = none;
+      V high = root(c1 * c1 + c2 * c2) * (one + mu * root(n1 * n1 + n2 * n2)) /
+               (open_ended ? none - mu * qn : one);
+      for (int i = 0; i < 60 && any(open_ended); ++i) {
+        V next = s - at / (slope < none ? slope : one);
+        const auto outside = (slope >= none) | (next <= low) | (next >= high);
+        next = outside ? low + (high - low) / 2 : next;
+        const V step = next > s ? next - s : s - next;
+        s = open_ended ? next : s;
+        at = phi(s, slope);
+        low = at > none ? s : low;
+        high = at > none ? high : s;
+        open_ended = open_ended & (step > kRootPrecision<T> * (s + trace)) & (high > low);
+      }
+    }
+    const V id = one / ((s + trace) * s + det);
+    const auto grips = closed & (mu > none);
+    r1 = grips ? none - (a1 + s * c1) * id : none;
+    r2 = grips ? none - (a2 + s * c2) * id : none;
+    rn = closed ? none - (qn + n1 * r1 + n2 * r2) : none;
+  }
+};
+
+template <class T, SweepMode mode>
+void general_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+  using V = Pack<T>;
+  using F = GeneralField;
+  const auto field = [&](int k) { return read<V>(d + k * kLanes); };
+  const auto trio = [&](int k) { return read_trio<V>(d + k * kLanes); };
+  const Trio<V> n = trio(F::kFrame), t1 = trio(F::kFrame + 3), t2 = trio(F::kFrame + 6);
+  const Trio<V> an = trio(F::kTurnA), a1 = trio(F::kTurnA + 3), a2 = trio(F::kTurnA + 6);
+  const Trio<V> bn = trio(F::kTurnB), b1 = trio(F::kTurnB + 3), b2 = trio(F::kTurnB + 6);
+  const V ln = read<V>(lambda), l1 = read<V>(lambda + kLanes), l2 = read<V>(lambda + 2 * kLanes);
+  const auto push = [&](const V& dn, const V& d1, const V& d2) {
+    bodies.push(dn * n + d1 * t1 + d2 * t2, dn * an + d1 * a1 + d2 * a2,
+                dn * bn + d1 * b1 + d2 * b2);
+  };
+  if constexpr (mode == SweepMode::Apply) return push(ln, l1, l2);
+  // u over W_nn; the turns of B carry their minus sign.
+  const Trio<V> du = bodies.va() - bodies.vb(), sa = bodies.sa(), sb = bodies.sb();
+  const V scale = field(F::kInverseN);
+  const V un = (dot(du, n) + dot(sa, an) + dot(sb, bn) + field(F::kBias)) * scale;
+  const V u1 = (dot(du, t1) + dot(sa, a1) + dot(sb, b1)) * scale;
+  const V u2 = (dot(du, t2) + dot(sa, a2) + dot(sb, b2)) * scale;
+  const OneContact<T> block{field(F::kBlock),     field(F::kBlock + 1), field(F::kBlock + 2),
+                            field(F::kBlock + 3), field(F::kBlock + 4), field(F::kFriction)};
+  const V soft_n = field(F::kSoftN), soft_t = field(F::kSoftT);
+  // The block holds its softness; u does not: u + soft λ is the block's own w.
+  const V one = soft_n - soft_n + 1;
+  const V qn = un + soft_n * ln - (one * ln + block.n1 * l1 + block.n2 * l2);
+  const V q1 = u1 + soft_t * l1 - (block.n1 * ln + block.t11 * l1 + block.t12 * l2);
+  const V q2 = u2 + soft_t * l2 - (block.n2 * ln + block.t12 * l1 + block.t22 * l2);
+  V rn, r1, r2;
+  block.solve(qn, q1, q2, rn, r1, r2);
+  const V dn = rn - ln, d1 = r1 - l1, d2 = r2 - l2;
+  change.add(dn, field(F::kMobilityN), d1 * d1 + d2 * d2, field(F::kMobilityT));
+  if constexpr (mode == SweepMode::Measure) return;
+  write(lambda, rn);
+  write(lambda + kLanes, r1);
+  write(lambda + 2 * kLanes, r2);
+  push(dn, d1, d2);
+}
+
+template <class T, bool kRound, SweepMode mode>
+SweepChange walk(const SweepArrays<T>& x) {
+  using V = Pack<T>;
+  constexpr int kFields = kRound ? int{RoundField::kCount} : int{GeneralField::kCount};
+  constexpr int kImpulses = kRound ? kRoundImpulses : kGeneralImpulses;
+  double squares[kLanes] = {};
+  T most[kLanes] = {};
+  // The lanes of a batch share no body that moves: one at a time is the same thing.
+  Change<V> lanes[kLanes / ORTHANT_SWEEPS_LANES] = {};
+  constexpr std::size_t kChunk = 256;  // batches: sums of floats stay short
+  for (std::size_t begin = 0; begin < x.batches; begin += kChunk) {
+    const std::size_t end = begin + kChunk < x.batches ? begin + kChunk : x.batches;
+    for (std::size_t i = begin; i < end; ++i) {
+      for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
+        Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
+        const std::int32_t* index = x.bodies_of + 2 * kLanes * i + l;
+        BodyPair<T> pair;
+        gather(x.bodies, index, pair.a);
+        gather(x.bodies, index + kLanes, pair.b);
+        const T* d = x.data + kFields * kLanes * i + l;
+        T* lambda = x.lambda + kImpulses * kLanes * i + l;
+        if constexpr (kRound)
+          round_contact<T, mode>(d, lambda, pair, change);
+        else
+          general_contact<T, mode>(d, lambda, pair, change);
+        if constexpr (mode != SweepMode::Measure) {
+          scatter(pair.a, index, x.bodies);
+          scatter(pair.b, index + kLanes, x.bodies);
+        }
+      }
+    }
+    for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
+      Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
+      T part[ORTHANT_SWEEPS_LANES], largest[ORTHANT_SWEEPS_LANES];
+      write(part, change.squares);
+      write(largest, change.most);
+      for (int k = 0; k < ORTHANT_SWEEPS_LANES; ++k) {
+        squares[l + k] += part[k];
+        most[l + k] = larger(most[l + k], largest[k]);
+      }
+      change = {};
+    }
+  }
+  SweepChange total;
+  for (int l = 0; l < kLanes; ++l) {
+    total.squares += squares[l];
+    total.most = larger(total.most, static_cast<double>(most[l]));
+  }
+  return total;
+}
+
+template <class T, bool kRound>
+SweepChange sweep(const SweepArrays<T>& x, SweepMode mode) {
+  switch (mode) {
+    case SweepMode::Sweep:
+      return walk<T, kRound, SweepMode::Sweep>(x);
+    case SweepMode::Measure:
+      return walk<T, kRound, SweepMode::Measure>(x);
+    case SweepMode::Apply:
+      break;
+  }
+  return walk<T, kRound, SweepMode::Apply>(x);
+}
+
+template <class T>
+void extrapolate(T* x, T* last, std::size_t count, T beta) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const T now = x[i];
+    x[i] = now + beta * (now - last[i]);
+    last[i] = now;
+  }
+}
+
+}  // namespace
+
+const SweepTable ORTHANT_SWEEPS_TABLE = {sweep<float, true>,   sweep<float, false>,
+                                         sweep<double, true>,  sweep<double, false>,
+                                         extrapolate<float>, extrapolate<double>};
+
+}  // namespace orthant::internal
