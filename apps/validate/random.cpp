@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// validate/random.cpp: the campaign over random scenes, its table and its JSON.
+#include "validate/random.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/error.hpp"
+#include "validate/random_scene.hpp"
+
+namespace orthant::validation {
+namespace {
+
+constexpr std::size_t kListed = 40;  // failures a person reads; the JSON has all
+
+[[gnu::format(printf, 1, 2)]] std::string line(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::uint64_t sum(const Campaign::Counts& counts) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t n : counts) total += n;
+  return total;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+std::string finding_text(Finding finding) { return std::string(name_of(finding)); }
+
+std::string counts_json(const Campaign::Counts& counts) {
+  std::string out = "{";
+  for (int i = 0; i < kFindings; ++i)
+    out += (i == 0 ? "" : ", ") + quoted(finding_text(static_cast<Finding>(i))) + ": " +
+           std::to_string(counts[static_cast<std::size_t>(i)]);
+  return out + "}";
+}
+
+}  // namespace
+
+double Campaign::share_right(bool events) const {
+  const Counts& counts = events ? with_events : without_events;
+  const std::uint64_t all = sum(counts);
+  const auto right = static_cast<double>(counts[static_cast<std::size_t>(Finding::Right)]);
+  return all == 0 ? 1 : right / static_cast<double>(all);
+}
+
+std::string Campaign::table() const {
+  std::string out = line("%-24s %10s %10s %10s\n", "finding", "events", "no events", "all");
+  for (int i = 0; i < kFindings; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    out += line("%-24s %10llu %10llu %10llu\n", finding_text(static_cast<Finding>(i)).c_str(),
+                static_cast<unsigned long long>(with_events[k]),
+                static_cast<unsigned long long>(without_events[k]),
+                static_cast<unsigned long long>(with_events[k] + without_events[k]));
+  }
+  out += line("exact and right: %.1f %% of %llu with events, %.1f %% of %llu without\n",
+              100 * share_right(true), static_cast<unsigned long long>(sum(with_events)),
+              100 * share_right(false), static_cast<unsigned long long>(sum(without_events)));
+  out += line("largest energy rise of a step: %.1e of the kinetic energy (%llu passive scenes with "
+              "events)\n",
+              worst_energy_rise, static_cast<unsigned long long>(passive_with_events));
+  for (std::size_t i = 0; i < failures.size() && i < kListed; ++i) {
+    out += line("  %-16s ", finding_text(failures[i].finding).c_str()) +
+           (i < files.size() ? files[i] : failures[i].name) + ": " + failures[i].what + "\n";
+  }
+  if (failures.size() > kListed)
+    out += "  and " + std::to_string(failures.size() - kListed) + " more\n";
+  return out;
+}
+
+std::string Campaign::json() const {
+  std::string out = "{\n \"seed\": " + std::to_string(settings.seed) +
+                    ",\n \"first\": " + std::to_string(settings.first) +
+                    ",\n \"scenes\": " + std::to_string(settings.count) +
+                    ",\n \"with_events\": " + counts_json(with_events) +
+                    ",\n \"without_events\": " + counts_json(without_events) +
+                    ",\n \"worst_energy_rise\": " + to_text(worst_energy_rise) +
+                    ",\n \"failures\": [";
+  for (std::size_t i = 0; i < failures.size(); ++i)
+    out += std::string(i == 0 ? "\n" : ",\n") + "  {\"name\": " + quoted(failures[i].name) +
+           ", \"finding\": " + quoted(finding_text(failures[i].finding)) +
+           ", \"what\": " + quoted(failures[i].what) +
+           ", \"file\": " + quoted(i < files.size() ? files[i] : "") + "}";
+  return out + (failures.empty() ? "]\n}\n" : "\n ]\n}\n");
+}
+
+Campaign run_campaign(const CampaignSettings& settings) {
+  Campaign campaign;
+  campaign.settings = settings;
+  for (std::uint64_t i = 0; i < settings.count; ++i) {
+    if (settings.progress) settings.progress(i);
+    const std::uint64_t number = settings.first + i;
+    const std::string text = random_scene(settings.seed, number);
+    SceneJudgement one =
+        judge_scene(text, "random-" + std::to_string(settings.seed) + "-" + std::to_string(number),
+                    settings.inputs);
+    Campaign::Counts& counts = one.events ? campaign.with_events : campaign.without_events;
+    ++counts[static_cast<std::size_t>(one.finding)];
+    if (one.events && one.passive) ++campaign.passive_with_events;
+    campaign.worst_energy_rise = std::max(campaign.worst_energy_rise, one.energy_rise);
+    if (!is_failure(one.finding)) continue;
+    if (!settings.directory.empty()) {
+      std::filesystem::create_directories(settings.directory);
+      campaign.files.push_back(settings.directory + "/" + one.name + ".yaml");
+      write_file(campaign.files.back(), "# " + finding_text(one.finding) + ": " + one.what + "\n" + text);
+    }
+    campaign.failures.push_back(std::move(one));
+  }
+  return campaign;
+}
+
+std::string judge_file(const std::string& path, bool& failed) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(path, "cannot be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const SceneJudgement one = judge_scene(text.str(), path, 0);
+  failed = is_failure(one.finding);
+  std::string out = path + ": " + finding_text(one.finding) +
+                    (one.what.empty() ? "" : " (" + one.what + ")") + "\n";
+  const RolloutCertificate& c = one.certificate;
+  out += line("certificate: %s, %d rows on a border, margin %.1e, %d impacts located%s%s\n",
+              c.exact ? "exact" : "not exact", static_cast<int>(c.floating), c.margin, c.impacts,
+              c.reason.empty() ? "" : "; ", c.reason.c_str());
+  out += line("%-28s %16s %16s %16s %9s\n", "input, times its size", "gradient", "left", "right",
+              "error");
+  for (const InputJudgement& i : one.inputs)
+    out += line("%-28s %16.9g %16.9g %16.9g %9.1e %s\n", i.name.c_str(), i.gradient, i.left, i.right,
+                i.error, finding_text(i.finding).c_str());
+  return out;
+}
+
+}  // namespace orthant::validation

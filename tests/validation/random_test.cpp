@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The campaign: its scenes, its judge, and what it finds of the library.
+#include <gtest/gtest.h>
+
+#ifdef ORTHANT_HAS_FILES
+
+#include <set>
+
+#include "validate/random.hpp"
+#include "validate/random_scene.hpp"
+
+namespace orthant::validation {
+namespace {
+
+TEST(Random, ScenesDependOnSeedAndNumberAlone) {
+  EXPECT_EQ(random_scene(3, 7), random_scene(3, 7));
+  std::set<std::string> texts;
+  for (std::uint64_t i = 0; i < 50; ++i) texts.insert(random_scene(1, i) + random_scene(2, i));
+  EXPECT_EQ(texts.size(), 50u);
+}
+
+TEST(Random, ScenesAreOfAllKinds) {
+  std::string all;
+  for (std::uint64_t i = 0; i < 400; ++i) all += random_scene(1, i);
+  for (const char* word :
+       {"planar: true", "planar: false", "disc", "rectangle", "stadium", "polygon", "ellipse",
+        "sphere", "box", "capsule", "hull", "ellipsoid", "torus", "half_plane", "half_space",
+        "friction: 0,", "restitution: 0,", "restitution: 1,", "revolute", "prismatic", "ball",
+        "distance", "weld", "spring", "motor", "dry_friction", "lower", "actuators", "flexible",
+        "overdamped", "coulomb", "cone", "pyramid", "baumgarte", "stabilisation: none", "single",
+        "relcp", "multisphere", "impact_events: true", "center_of_mass"})
+    EXPECT_NE(all.find(word), std::string::npos) << word;
+}
+
+// x' = x + h v: all derivatives are known, so the judge must find them right.
+constexpr const char* kFlight = R"(orthant: 1
+bodies:
+  - {name: b, position: [0, 0, 1], velocity: [1, 0, 0], shapes: {type: sphere, radius: 0.1}}
+step: {solver: {tolerance: 1e-12}}
+run: {steps: 3}
+)";
+
+TEST(Random, JudgeFindsAFlightRight) {
+  const SceneJudgement one = judge_scene(kFlight, "flight", 0);
+  EXPECT_EQ(one.finding, Finding::Right) << one.what;
+  for (const InputJudgement& input : one.inputs) {
+    EXPECT_EQ(input.finding, Finding::Right) << input.name;
+    EXPECT_LE(input.error, 1e-7) << input.name;
+  }
+}
+
+TEST(Random, JudgeSeesBothSidesOfAKink) {
+  // A ball that just touches the floor in flight: below it is stopped, above it passes.
+  const SceneJudgement one = judge_scene(R"(orthant: 1
+world: {gravity: [0, 0, 0]}
+bodies:
+  - {name: floor, motion: fixed, shapes: {type: half_space}}
+  - {name: b, position: [0, 0, 0.1], velocity: [0, 0, 0], shapes: {type: sphere, radius: 0.1}}
+step: {solver: {tolerance: 1e-12}}
+run: {steps: 1}
+)",
+                                         "graze", 0);
+  bool seen = false;
+  for (const InputJudgement& input : one.inputs)
+    if (input.name == "v/b.2") {
+      seen = true;
+      EXPECT_NEAR(input.left, 0, 1e-6);
+      EXPECT_GT(std::abs(input.right), 0.1);
+      EXPECT_EQ(input.finding, Finding::NamedKink);
+    }
+  EXPECT_TRUE(seen);
+}
+
+TEST(Random, JudgeReportsExceptionsAsFindings) {
+  const SceneJudgement one = judge_scene("orthant: 1\nbodies: [{nam: b}]\n", "bad");
+  EXPECT_EQ(one.finding, Finding::Exception);
+  EXPECT_NE(one.what.find("nam"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace orthant::validation
+
+#endif
