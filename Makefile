@@ -10,13 +10,11 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
 LONG_FUZZ_SECONDS ?= 600
 PRESETS := release debug asan tsan fuzz lint
-# Without this ccache gives up on precompiled headers.
-export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
-# The tests of the PyTorch layers and of the page need more than a build does.
-SETUP_GROUPS := test python $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer)
+# The tests of the PyTorch layers, of the page and of the file readers need more than a build does.
+SETUP_GROUPS := test python $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build test test-all bench bench-siconos bench-peers demo viewer format lint docs clean
+.PHONY: help setup build test test-core test-all bench bench-siconos bench-peers demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -44,6 +42,10 @@ build-fuzz: configure-fuzz
 test: build-release build-fuzz  ## set up, build, run all tests but the long ones
 	$(say) 'testing'
 	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset release --parallel $(JOBS)
+
+test-core: build-release  ## the same without PyTorch, Chromium, npm and clang
+	$(say) 'testing'
+	@ctest --preset release-core --parallel $(JOBS)
 
 test-asan test-tsan test-debug: test-%: build-%
 	$(say) 'testing build/$*'

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,6 @@
 
 namespace orthant::app {
 namespace {
-
-using nlohmann::json;
 
 /// Scenes of every kind that together take a few seconds.
 const std::vector<std::string> kDefault = {"drop",      "stack",       "pyramid", "card_house",
@@ -105,7 +102,7 @@ BenchResult measure(const std::string& name, const BenchCommand& c) {
   return r;
 }
 
-json to_json(const BenchResult& r) {
+Json to_json(const BenchResult& r) {
   return {{"name", r.name},
           {"bodies", r.bodies},
           {"steps", r.steps},
@@ -139,7 +136,7 @@ int run_bench(const BenchCommand& c) {
   if (!quiet)
     fmt::print("{:<20} {:>6} {:>6} {:>9} {:>9} {:>9} {:>8} {:>9} {:>6} {:>8}\n", "scene", "bodies",
                "steps", "ms/step", "cpu ms", "slowest", "contacts", "residual", "missed", "MB");
-  json report = json::array();
+  Json report = Json::array();
   bool good = true;
   for (const std::string& name : names) {
     const BenchResult r = measure(name, c);
@@ -152,30 +149,28 @@ int run_bench(const BenchCommand& c) {
                1e3 * r.slowest, r.contacts, r.residual, r.failed, r.memory);
     std::fflush(stdout);
   }
-  write_report(c.json_path, report.dump(1) + "\n");
+  write_report(c.json_path, report.text());
   return good ? kSuccess : kNotConverged;
 }
 
 }  // namespace
 
-void add_bench(CLI::App& root, Run& run) {
+void add_bench(Program& program) {
   const auto o = std::make_shared<BenchCommand>();
-  CLI::App* command = root.add_subcommand("bench", "Time the steps of scenes on this machine");
+  Command command = program.command("bench", "Time the steps of scenes on this machine");
   command
-      ->add_option("name", o->names,
-                   "built-in scenes (--list) or scene files; default: a dozen small ones")
-      ->type_name("NAME");
-  command->add_option("--steps", o->steps, "instead of the scene's own")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--threads", o->threads, "threads; 0: all cores")->type_name("N");
-  command->add_flag("--list", o->list, "the built-in scenes");
-  command->add_option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
-      ->type_name("FILE|-");
-  command->footer(
+      .option("name", o->names,
+              "built-in scenes (--list) or scene files; default: a dozen small ones")
+      .value_name("NAME");
+  command.option("--steps", o->steps, "instead of the scene's own").value_name("N").positive();
+  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
+  command.flag("--list", o->list, "the built-in scenes");
+  command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
+      .value_name("FILE|-");
+  command.footer(
       "Example:\n  orthant bench stack dominoes\n  orthant bench my_scene.yaml --threads 2 --json "
       "bench.json\n");
-  command->callback([o, &run] { run = [o] { return run_bench(*o); }; });
+  command.run([o] { return run_bench(*o); });
 }
 
 }  // namespace orthant::app

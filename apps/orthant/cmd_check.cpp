@@ -76,32 +76,29 @@ int run_new(const std::string& name) {
 
 }  // namespace
 
-void add_check(CLI::App& root, Run& run) {
+void add_check(Program& program) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* command =
-      root.add_subcommand("check", "Say whether a scene is right, and what is in it");
-  command->add_option("files", options->files, "scenes: .yaml or .urdf")->type_name("SCENE");
+  Command command = program.command("check", "Say whether a scene is right, and what is in it");
+  command.option("files", options->files, "scenes: .yaml or .urdf").value_name("SCENE");
   command
-      ->add_option("--set", options->scene.set,
-                   "key=value: a parameter of the scene, or a setting such as step.h")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("--resolved", options->resolved,
-                    "print the scene in one file: includes, parameters and meshes put in");
-  command->add_flag("--schema", options->schema, "print the JSON Schema of scene files");
-  command->add_flag("--reference", options->reference, "print the tables of docs/scene.md");
-  command->footer("Example:\n  orthant check scene.yaml --set slope=0.4\n");
-  command->callback([options, &run] { run = [options] { return run_check(*options); }; });
+      .option("--set", options->scene.set,
+              "key=value: a parameter of the scene, or a setting such as step.h")
+      .value_name("KEY=VALUE")
+      .one_value();
+  command.flag("--resolved", options->resolved,
+               "print the scene in one file: includes, parameters and meshes put in");
+  command.flag("--schema", options->schema, "print the JSON Schema of scene files");
+  command.flag("--reference", options->reference, "print the tables of docs/scene.md");
+  command.footer("Example:\n  orthant check scene.yaml --set slope=0.4\n");
+  command.run([options] { return run_check(*options); });
 }
 
-void add_new(CLI::App& root, Run& run) {
+void add_new(Program& program) {
   const auto name = std::make_shared<std::string>();
-  CLI::App* command = root.add_subcommand("new", "Write a commented scene to start from");
-  command->add_option("name", *name, "of the scene; NAME.yaml is written")
-      ->type_name("NAME")
-      ->required();
-  command->footer("Example:\n  orthant new heap\n");
-  command->callback([name, &run] { run = [name] { return run_new(*name); }; });
+  Command command = program.command("new", "Write a commented scene to start from");
+  command.option("name", *name, "of the scene; NAME.yaml is written").value_name("NAME").required();
+  command.footer("Example:\n  orthant new heap\n");
+  command.run([name] { return run_new(*name); });
 }
 
 }  // namespace orthant::app

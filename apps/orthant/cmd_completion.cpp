@@ -12,20 +12,14 @@
 namespace orthant::app {
 namespace {
 
-std::string long_options(const CLI::App& command, const char* separator) {
-  std::string out;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames())
-      out += fmt::format("{}--{}", out.empty() ? "" : separator, name);
-  return out;
-}
-
-std::string bash_script(const CLI::App& root) {
+std::string bash_script(const Program& program) {
   std::string names, cases;
-  for (const CLI::App* command : root.get_subcommands({})) {
-    names += fmt::format("{}{}", names.empty() ? "" : " ", command->get_name());
-    cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(),
-                         long_options(*command, " "));
+  for (const CommandSummary& command : program.commands()) {
+    names += fmt::format("{}{}", names.empty() ? "" : " ", command.name);
+    std::string options;
+    for (const std::string& name : command.options)
+      options += fmt::format("{}--{}", options.empty() ? "" : " ", name);
+    cases += fmt::format("    {}) options=\"{}\" ;;\n", command.name, options);
   }
   return fmt::format(R"(_orthant() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" options=""
@@ -45,26 +39,25 @@ complete -o filenames -F _orthant orthant
                      names, cases);
 }
 
-std::string fish_script(const CLI::App& root) {
+std::string fish_script(const Program& program) {
   std::string out;
-  for (const CLI::App* command : root.get_subcommands({})) {
-    out += fmt::format("complete -c orthant -n __fish_use_subcommand -a {} -d '{}'\n",
-                       command->get_name(), command->get_description());
-    for (const CLI::Option* option : command->get_options())
-      for (const std::string& name : option->get_lnames())
-        out += fmt::format("complete -c orthant -n '__fish_seen_subcommand_from {}' -l {}\n",
-                           command->get_name(), name);
+  for (const CommandSummary& command : program.commands()) {
+    out += fmt::format("complete -c orthant -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
+                       command.about);
+    for (const std::string& name : command.options)
+      out += fmt::format("complete -c orthant -n '__fish_seen_subcommand_from {}' -l {}\n",
+                         command.name, name);
   }
   return out;
 }
 
-int print_script(const CLI::App& root, const std::string& shell) {
+int print_script(const Program& program, const std::string& shell) {
   if (shell == "bash")
-    fmt::print("{}", bash_script(root));
+    fmt::print("{}", bash_script(program));
   else if (shell == "zsh")
-    fmt::print("autoload -U +X bashcompinit && bashcompinit\n{}", bash_script(root));
+    fmt::print("autoload -U +X bashcompinit && bashcompinit\n{}", bash_script(program));
   else if (shell == "fish")
-    fmt::print("{}", fish_script(root));
+    fmt::print("{}", fish_script(program));
   else
     throw Error("completion", "unknown shell '" + shell + "'; allowed: bash, zsh, fish");
   return kSuccess;
@@ -72,13 +65,12 @@ int print_script(const CLI::App& root, const std::string& shell) {
 
 }  // namespace
 
-void add_completion(CLI::App& root, Run& run) {
+void add_completion(Program& program) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* command = root.add_subcommand("completion", "Print a completion script for a shell");
-  command->add_option("shell", *shell, "bash, zsh or fish")->type_name("SHELL")->required();
-  command->footer("Example:\n  source <(orthant completion bash)\n");
-  command->callback(
-      [shell, &root, &run] { run = [shell, &root] { return print_script(root, *shell); }; });
+  Command command = program.command("completion", "Print a completion script for a shell");
+  command.option("shell", *shell, "bash, zsh or fish").value_name("SHELL").required();
+  command.footer("Example:\n  source <(orthant completion bash)\n");
+  command.run([shell, &program] { return print_script(program, *shell); });
 }
 
 }  // namespace orthant::app

@@ -34,17 +34,17 @@ int run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void add_convert(CLI::App& root, Run& run) {
+void add_convert(Program& program) {
   const auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command = root.add_subcommand("convert", "Write a problem in another format");
-  command->add_option("in", options->in, "problem file")->type_name("IN")->required();
-  command->add_option("out", options->out, "file to write")->type_name("OUT")->required();
-  command->add_option("--format", options->format,
-                      "text, fclib (HDF5, friction only) or native (HDF5, any problem); default: "
-                      "by the name of OUT");
-  command->add_option("--kind", options->kind, "force the kind of IN, as in solve");
-  command->footer("Example:\n  orthant convert stack.dat stack.hdf5 --format fclib\n");
-  command->callback([options, &run] { run = [options] { return run_convert(*options); }; });
+  Command command = program.command("convert", "Write a problem in another format");
+  command.option("in", options->in, "problem file").value_name("IN").required();
+  command.option("out", options->out, "file to write").value_name("OUT").required();
+  command.option("--format", options->format,
+                 "text, fclib (HDF5, friction only) or native (HDF5, any problem); default: "
+                 "by the name of OUT");
+  command.option("--kind", options->kind, "force the kind of IN, as in solve");
+  command.footer("Example:\n  orthant convert stack.dat stack.hdf5 --format fclib\n");
+  command.run([options] { return run_convert(*options); });
 }
 
 }  // namespace orthant::app

@@ -247,32 +247,30 @@ int fit_command(const FitCommand& c) {
 
 }  // namespace
 
-void add_fit(CLI::App& root, Run& run) {
+void add_fit(Program& program) {
   const auto o = std::make_shared<FitCommand>();
-  CLI::App* command =
-      root.add_subcommand("fit", "Find parameters of a model from measured motions");
-  command->add_option("model", o->model, fit_model_help())->required();
-  command->add_option("data", o->data, "CSV of motions, one row a sample (docs/learning.md)")
-      ->required();
-  command->add_option("--params", o->parameters, "NAME or NAME=LOWER:UPPER, by commas")
-      ->required()
-      ->delimiter(',');
-  command->add_option("--method", o->method, "simulate (default) or implicit");
-  command->add_option("--train", o->train, "fit the first N motions; default: all");
-  command->add_option("--test", o->test, "score the last N motions; default: up to 100 others");
-  command->add_option("--horizon", o->horizon, "samples from one measured start; 0: all");
-  command->add_option("--substeps", o->substeps, "steps a sample");
-  command->add_option("--starts", o->starts, "points of the box tried first");
-  command->add_option("--dt", o->dt, "sampling interval [s] of a file without times");
-  command->add_option("--angular", o->angular, "axes of wx, wy, wz: body or world");
-  command->add_flag("--backward", o->backward, "velocities are backward differences");
-  command->add_flag("--no-events", o->no_events, "do not locate impacts within a step");
-  command->add_option("--compare", o->compare, "NAME=VALUE,… to be scored, too");
-  command->add_option("-o,--output", o->out, "write estimates and scores as YAML");
-  command->add_option("--plot", o->plot, "write predicted and measured motions as SVG");
-  command->add_option("--threads", o->threads, "0: all cores");
-  command->add_flag("-q,--quiet", o->quiet, "no progress");
-  command->callback([&run, o] { run = [o] { return fit_command(*o); }; });
+  Command command = program.command("fit", "Find parameters of a model from measured motions");
+  command.option("model", o->model, fit_model_help()).required();
+  command.option("data", o->data, "CSV of motions, one row a sample (docs/learning.md)").required();
+  command.option("--params", o->parameters, "NAME or NAME=LOWER:UPPER, by commas")
+      .required()
+      .by_commas();
+  command.option("--method", o->method, "simulate (default) or implicit");
+  command.option("--train", o->train, "fit the first N motions; default: all");
+  command.option("--test", o->test, "score the last N motions; default: up to 100 others");
+  command.option("--horizon", o->horizon, "samples from one measured start; 0: all");
+  command.option("--substeps", o->substeps, "steps a sample");
+  command.option("--starts", o->starts, "points of the box tried first");
+  command.option("--dt", o->dt, "sampling interval [s] of a file without times");
+  command.option("--angular", o->angular, "axes of wx, wy, wz: body or world");
+  command.flag("--backward", o->backward, "velocities are backward differences");
+  command.flag("--no-events", o->no_events, "do not locate impacts within a step");
+  command.option("--compare", o->compare, "NAME=VALUE,… to be scored, too");
+  command.option("-o,--output", o->out, "write estimates and scores as YAML");
+  command.option("--plot", o->plot, "write predicted and measured motions as SVG");
+  command.option("--threads", o->threads, "0: all cores");
+  command.flag("-q,--quiet", o->quiet, "no progress");
+  command.run([o] { return fit_command(*o); });
 }
 
 }  // namespace orthant::app

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,6 @@
 
 namespace orthant::app {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kShown = 20;  // rows where nobody said which
 constexpr double kAgrees = 1e-5;    // relative; what --check asks of a gradient
@@ -185,7 +182,7 @@ void compare(const LoadedScene& scene, const RolloutTape& tape, const Loss& loss
   }
 }
 
-json certificate_json(const RolloutCertificate& c) {
+Json certificate_json(const RolloutCertificate& c) {
   return {{"exact", c.exact},
           {"reason", c.reason},
           {"steps", c.steps},
@@ -268,18 +265,18 @@ std::vector<Row> rows_of(const GradCommand& c, const LoadedScene& scene,
   return rows;
 }
 
-json rows_json(const std::vector<Row>& rows) {
-  json list = json::array();
+Json rows_json(const std::vector<Row>& rows) {
+  Json list = Json::array();
   for (const Row& row : rows) {
-    json item = {{"name", row.input.name}, {"value", row.value}, {"gradient", row.gradient}};
+    Json item = {{"name", row.input.name}, {"value", row.value}, {"gradient", row.gradient}};
     if (row.compared) {
-      item["check"] = name_of(row.status);
+      item.set("check", name_of(row.status));
       if (row.status == CheckStatus::Compared) {
-        item["difference"] = row.difference;
-        item["error"] = row.error;
+        item.set("difference", row.difference);
+        item.set("error", row.error);
       }
     }
-    list.push_back(std::move(item));
+    list.push_back(item);
   }
   return list;
 }
@@ -306,11 +303,11 @@ int run_grad(const GradCommand& c) {
                      controls_of(scene, steps), steps, {.keep_states = false});
   const double forward = timer.seconds();
   const bool quiet = c.json_path == "-";
-  json report = {{"scene", scene.name},
+  Json report = {{"scene", scene.name},
                  {"steps", steps},
                  {"time", tape.final_state.t},
-                 {"failed_steps", tape.report.failed_steps},
-                 {"losses", json::array()}};
+                 {"failed_steps", tape.report.failed_steps}};
+  Json losses = Json::array();
   if (!quiet) fmt::print("{}: {} steps, t = {:.6g} s\n", scene.name, steps, tape.final_state.t);
   bool good = tape.report.failed_steps == 0;
   for (const std::string& text : c.losses) {
@@ -325,10 +322,10 @@ int run_grad(const GradCommand& c) {
     if (c.check) compare(scene, tape, loss, gradient, rows);
     for (const Row& row : rows)
       good = good && !(row.compared && row.status == CheckStatus::Compared && row.error > kAgrees);
-    report["losses"].push_back({{"loss", text},
-                                {"value", loss.value},
-                                {"gradient", rows_json(rows)},
-                                {"certificate", certificate_json(g.certificate)}});
+    losses.push_back({{"loss", text},
+                      {"value", loss.value},
+                      {"gradient", rows_json(rows)},
+                      {"certificate", certificate_json(g.certificate)}});
     if (quiet) continue;
     fmt::print("\n{} = {:.9g}\n", text, loss.value);
     if (rows.size() > kShown && c.parameters.empty()) rows.resize(kShown);
@@ -336,58 +333,58 @@ int run_grad(const GradCommand& c) {
     if (hidden > 0) fmt::print("  and {} smaller ones; --params chooses\n", hidden);
     print_certificate(g.certificate);
   }
-  report["seconds_forward"] = forward;
-  report["seconds"] = timer.seconds();
-  write_report(c.json_path, report.dump(1) + "\n");
+  report.set("losses", losses);
+  report.set("seconds_forward", forward);
+  report.set("seconds", timer.seconds());
+  write_report(c.json_path, report.text());
   return good ? kSuccess : kNotConverged;
 }
 
 }  // namespace
 
-void add_grad(CLI::App& root, Run& run) {
+void add_grad(Program& program) {
   const auto o = std::make_shared<GradCommand>();
-  CLI::App* command =
-      root.add_subcommand("grad", "Differentiate the end of a run by parameters and start");
-  command->add_option("scene", o->scene, "scene: .yaml or .urdf")->type_name("SCENE")->required();
+  Command command =
+      program.command("grad", "Differentiate the end of a run by parameters and start");
+  command.option("scene", o->scene, "scene: .yaml or .urdf").value_name("SCENE").required();
   command
-      ->add_option("--loss", o->losses,
-                   "formula of the final state, several allowed: position(BODY).x, "
-                   "velocity(BODY).x, spin(BODY).x, angle(BODY), speed(BODY), distance(BODY, "
-                   "[x, y, z]), kinetic, energy, sqrt, abs, + - * / ^")
-      ->type_name("EXPR")
-      ->required()
-      ->allow_extra_args(false);
+      .option("--loss", o->losses,
+              "formula of the final state, several allowed: position(BODY).x, "
+              "velocity(BODY).x, spin(BODY).x, angle(BODY), speed(BODY), distance(BODY, "
+              "[x, y, z]), kinetic, energy, sqrt, abs, + - * / ^")
+      .value_name("EXPR")
+      .required()
+      .one_value();
   command
-      ->add_option("--params", o->parameters,
-                   "by commas: parameters (material/rubber.friction, or friction where one ends "
-                   "so), position(BODY).x, rotation(BODY).x, velocity(BODY).x, spin(BODY).x at the "
-                   "start, control(ACTUATOR); default: the largest of all")
-      ->type_name("A,B")
-      ->allow_extra_args(false);
-  command->add_option("--steps", o->steps, "length of the rollout; default: the scene's")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      .option("--params", o->parameters,
+              "by commas: parameters (material/rubber.friction, or friction where one ends "
+              "so), position(BODY).x, rotation(BODY).x, velocity(BODY).x, spin(BODY).x at the "
+              "start, control(ACTUATOR); default: the largest of all")
+      .value_name("A,B")
+      .one_value();
+  command.option("--steps", o->steps, "length of the rollout; default: the scene's")
+      .value_name("N")
+      .positive();
   command
-      ->add_option("--set", o->scene_options.set,
-                   "key=value: a parameter of the scene, or a setting such as step.h")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("--check", o->check,
-                    "beside it central differences, and where they mean nothing");
+      .option("--set", o->scene_options.set,
+              "key=value: a parameter of the scene, or a setting such as step.h")
+      .value_name("KEY=VALUE")
+      .one_value();
+  command.flag("--check", o->check, "beside it central differences, and where they mean nothing");
   command
-      ->add_option("--smoothed", o->kappa,
-                   "of the central path w x impulse = KAPPA [J] instead of the exact one")
-      ->type_name("KAPPA")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--force", o->force, "also through steps that missed the tolerance");
-  command->add_option("--threads", o->threads, "threads; 0: all cores")->type_name("N");
-  command->add_option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
-      ->type_name("FILE|-");
-  command->footer(
+      .option("--smoothed", o->kappa,
+              "of the central path w x impulse = KAPPA [J] instead of the exact one")
+      .value_name("KAPPA")
+      .positive();
+  command.flag("--force", o->force, "also through steps that missed the tolerance");
+  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
+  command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
+      .value_name("FILE|-");
+  command.footer(
       "Example:\n"
       "  orthant grad scene.yaml --loss 'position(ball).x' --params friction,'velocity(ball).x'\n"
       "  orthant grad scene.yaml --loss 'distance(ball, [1.2, 0, 0.3])^2' --steps 100 --check\n");
-  command->callback([o, &run] { run = [o] { return run_grad(*o); }; });
+  command.run([o] { return run_grad(*o); });
 }
 
 }  // namespace orthant::app

@@ -184,13 +184,13 @@ int run_info(const InfoOptions& options) {
 
 }  // namespace
 
-void add_info(CLI::App& root, Run& run) {
+void add_info(Program& program) {
   const auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = root.add_subcommand("info", "Say what a problem file holds");
-  command->add_option("files", options->files, "problem files")->type_name("FILE")->required();
-  command->add_option("--kind", options->kind, "force the kind, as in solve");
-  command->footer("Example:\n  orthant info stack.hdf5\n");
-  command->callback([options, &run] { run = [options] { return run_info(*options); }; });
+  Command command = program.command("info", "Say what a problem file holds");
+  command.option("files", options->files, "problem files").value_name("FILE").required();
+  command.option("--kind", options->kind, "force the kind, as in solve");
+  command.footer("Example:\n  orthant info stack.hdf5\n");
+  command.run([options] { return run_info(*options); });
 }
 
 }  // namespace orthant::app

@@ -106,65 +106,63 @@ int run_export(const OutputOptions& options) {
 }
 
 /// What the three commands share.
-CLI::App* add_command(CLI::App& root, const char* name, const char* about,
-                      const std::shared_ptr<OutputOptions>& options) {
-  CLI::App* command = root.add_subcommand(name, about);
-  command->add_option("run", options->run, "folder of a run")->type_name("RUN")->required();
-  command->add_option("--every", options->every, "only every n-th frame")->type_name("N");
+Command add_command(Program& program, const char* name, const char* about,
+                    const std::shared_ptr<OutputOptions>& options) {
+  Command command = program.command(name, about);
+  command.option("run", options->run, "folder of a run").value_name("RUN").required();
+  command.option("--every", options->every, "only every n-th frame").value_name("N");
   return command;
 }
 
 }  // namespace
 
-void add_view(CLI::App& root, Run& run) {
+void add_view(Program& program) {
   const auto options = std::make_shared<OutputOptions>();
-  CLI::App* command = add_command(root, "view", "Make a page of a run, and open it", options);
+  Command command = add_command(program, "view", "Make a page of a run, and open it", options);
   command
-      ->add_option("-o,--output", options->output,
-                   "write this page and do not open it; default: RUN/view.html")
-      ->type_name("FILE");
+      .option("-o,--output", options->output,
+              "write this page and do not open it; default: RUN/view.html")
+      .value_name("FILE");
   command
-      ->add_option("--colour", options->colour,
-                   "of flexible parts: displacement (default) or stress (von Mises)")
-      ->type_name("BY");
-  command->add_flag("--no-open", options->no_open, "only write the page");
-  command->add_flag("--json", options->json, "write the viewer's data instead of a page");
-  command->footer("Example:\n  orthant view run\n  orthant view run -o run.html\n");
-  command->callback([options, &run] { run = [options] { return run_view(*options); }; });
+      .option("--colour", options->colour,
+              "of flexible parts: displacement (default) or stress (von Mises)")
+      .value_name("BY");
+  command.flag("--no-open", options->no_open, "only write the page");
+  command.flag("--json", options->json, "write the viewer's data instead of a page");
+  command.footer("Example:\n  orthant view run\n  orthant view run -o run.html\n");
+  command.run([options] { return run_view(*options); });
 }
 
-void add_plot(CLI::App& root, Run& run) {
+void add_plot(Program& program) {
   const auto options = std::make_shared<OutputOptions>();
-  CLI::App* command = add_command(root, "plot", "Draw signals of a run over time", options);
+  Command command = add_command(program, "plot", "Draw signals of a run over time", options);
   std::string names;
   for (const std::string_view name : signal_names()) names += std::string(name) + ", ";
   command
-      ->add_option("signals", options->signals,
-                   names +
-                       "body/NAME.PART with PART x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, "
-                       "wz, speed, angle; default: energy")
-      ->type_name("SIGNAL");
-  command->add_option("-o,--output", options->output, "picture; default: RUN/plot.svg")
-      ->type_name("FILE.svg|png");
-  command->footer(
+      .option("signals", options->signals,
+              names +
+                  "body/NAME.PART with PART x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, "
+                  "wz, speed, angle; default: energy")
+      .value_name("SIGNAL");
+  command.option("-o,--output", options->output, "picture; default: RUN/plot.svg")
+      .value_name("FILE.svg|png");
+  command.footer(
       "Example:\n  orthant plot run energy kinetic -o energy.svg\n"
       "  orthant plot run body/crate.z -o height.svg\n");
-  command->callback([options, &run] { run = [options] { return run_plot(*options); }; });
+  command.run([options] { return run_plot(*options); });
 }
 
-void add_export(CLI::App& root, Run& run) {
+void add_export(Program& program) {
   const auto options = std::make_shared<OutputOptions>();
-  CLI::App* command =
-      add_command(root, "export", "Write a run for ParaView or as a table", options);
-  command->add_option("--vtk", options->vtk, "folder for ParaView: open shapes.pvd")
-      ->type_name("DIR");
-  command->add_option("--csv", options->csv, "table: one row a frame and body")->type_name("FILE");
-  command->add_flag("--wide", options->wide,
-                    "with --csv: one row a frame, as orthant fit reads it");
-  command->footer(
+  Command command =
+      add_command(program, "export", "Write a run for ParaView or as a table", options);
+  command.option("--vtk", options->vtk, "folder for ParaView: open shapes.pvd").value_name("DIR");
+  command.option("--csv", options->csv, "table: one row a frame and body").value_name("FILE");
+  command.flag("--wide", options->wide, "with --csv: one row a frame, as orthant fit reads it");
+  command.footer(
       "Example:\n  orthant export run --vtk run_vtk\n  orthant export run --csv run.csv\n"
       "  orthant export run --csv run.csv --wide\n");
-  command->callback([options, &run] { run = [options] { return run_export(*options); }; });
+  command.run([options] { return run_export(*options); });
 }
 
 }  // namespace orthant::app

@@ -80,29 +80,23 @@ int reproduce_command(const ReproduceOptions& options) {
 
 }  // namespace
 
-void add_reproduce(CLI::App& root, Run& run) {
+void add_reproduce(Program& program) {
   const auto options = std::make_shared<ReproduceOptions>();
-  const CLI::Validator not_negative(
-      [](const std::string& text) {
-        return text.starts_with('-') ? "must not be negative, got " + text : std::string();
-      },
-      "NONNEGATIVE");
-  CLI::App* command =
-      root.add_subcommand("reproduce", "Run an experiment of the literature, beside its numbers");
-  command->add_option("name", options->name, "which; none: the list");
-  command->add_option("-o,--output", options->directory, "folder for CSV, SVG and saved states");
-  command->add_flag("--quick", options->quick, "a small form that ends within seconds");
+  Command command =
+      program.command("reproduce", "Run an experiment of the literature, beside its numbers");
+  command.option("name", options->name, "which; none: the list");
+  command.option("-o,--output", options->directory, "folder for CSV, SVG and saved states");
+  command.flag("--quick", options->quick, "a small form that ends within seconds");
+  command.option("--size", options->size, "bodies, cells or rings a side; default as published")
+      .not_negative();
+  command.flag("--resume", options->resume, "go on from the checkpoint in the folder");
   command
-      ->add_option("--size", options->size, "bodies, cells or rings a side; default as published")
-      ->check(not_negative);
-  command->add_flag("--resume", options->resume, "go on from the checkpoint in the folder");
-  command
-      ->add_option("--steps", options->steps,
-                   "end after so many steps, with a checkpoint; default when the run is over")
-      ->check(not_negative);
-  command->add_option("--threads", options->threads, "threads; 0: all cores")->type_name("N");
-  command->add_flag("--list", options->list, "name the experiments and end");
-  command->callback([&run, options] { run = [options] { return reproduce_command(*options); }; });
+      .option("--steps", options->steps,
+              "end after so many steps, with a checkpoint; default when the run is over")
+      .not_negative();
+  command.option("--threads", options->threads, "threads; 0: all cores").value_name("N");
+  command.flag("--list", options->list, "name the experiments and end");
+  command.run([options] { return reproduce_command(*options); });
 }
 
 }  // namespace orthant::app

@@ -161,30 +161,29 @@ int run_scene(const RunCommandOptions& options) {
 
 }  // namespace
 
-void add_run(CLI::App& root, Run& run) {
+void add_run(Program& program) {
   const auto options = std::make_shared<RunCommandOptions>();
-  CLI::App* command = root.add_subcommand("run", "Step a scene and record it in a folder");
-  command->add_option("scene", options->scene, "scene: .yaml or .urdf; not needed to resume")
-      ->type_name("SCENE");
-  command->add_option("-o,--output", options->folder, "folder of the run")->type_name("DIR");
-  command->add_option("--steps", options->run.steps, "end after this step")->type_name("N");
-  command->add_option("--time", options->run.time, "end at this time [s]")->type_name("S");
-  command->add_option("--threads", options->threads, "threads; 0: all cores")->type_name("N");
+  Command command = program.command("run", "Step a scene and record it in a folder");
+  command.option("scene", options->scene, "scene: .yaml or .urdf; not needed to resume")
+      .value_name("SCENE");
+  command.option("-o,--output", options->folder, "folder of the run").value_name("DIR");
+  command.option("--steps", options->run.steps, "end after this step").value_name("N");
+  command.option("--time", options->run.time, "end at this time [s]").value_name("S");
+  command.option("--threads", options->threads, "threads; 0: all cores").value_name("N");
   command
-      ->add_option("--set", options->scene_options.set,
-                   "key=value: a parameter of the scene, or a setting such as step.h")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_flag("--resume", options->run.resume, "go on from the last checkpoint");
-  command->add_flag("--overwrite", options->run.overwrite, "replace the run that is there");
-  command->add_flag("--quiet", options->quiet, "no bar, no summary");
-  command
-      ->add_option("--json", options->json, "report as JSON to a file, or to standard output (-)")
-      ->type_name("FILE|-");
-  command->footer(
+      .option("--set", options->scene_options.set,
+              "key=value: a parameter of the scene, or a setting such as step.h")
+      .value_name("KEY=VALUE")
+      .one_value();
+  command.flag("--resume", options->run.resume, "go on from the last checkpoint");
+  command.flag("--overwrite", options->run.overwrite, "replace the run that is there");
+  command.flag("--quiet", options->quiet, "no bar, no summary");
+  command.option("--json", options->json, "report as JSON to a file, or to standard output (-)")
+      .value_name("FILE|-");
+  command.footer(
       "Example:\n  orthant run scene.yaml -o run --time 5 --set slope=0.4\n"
       "  orthant run --resume -o run\n");
-  command->callback([options, &run] { run = [options] { return run_scene(*options); }; });
+  command.run([options] { return run_scene(*options); });
 }
 
 }  // namespace orthant::app

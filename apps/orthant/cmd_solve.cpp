@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 #include <vector>
 
@@ -55,14 +54,14 @@ void check_settings(const SolveSettings& settings) {
 }
 
 /// One option for each setting of the library's own list.
-void add_settings(CLI::App& command, SolveOptions& options) {
+void add_settings(Command& command, SolveOptions& options) {
   visit_settings(std::type_identity<SolveSettings>{}, [&](const char* name, auto member,
                                                           const char* what, const SettingRule&) {
     const std::string option = option_of(name);
     if constexpr (std::is_same_v<std::decay_t<decltype(options.solve.*member)>, Method>)
-      command.add_option(option, options.method, method_names())->capture_default_str();
+      command.option(option, options.method, method_names()).show_default();
     else
-      command.add_option(option, options.solve.*member, what)->capture_default_str();
+      command.option(option, options.solve.*member, what).show_default();
   });
 }
 
@@ -151,11 +150,8 @@ class Table {
 };
 
 /// What `orthant solve` is asked to write, each file whole or not at all.
-void write_outputs(const SolveOptions& options, const nlohmann::json& objects,
-                   const std::string& trace) {
-  // Text in problem files may be in any encoding; JSON is UTF-8.
-  write_report(options.json,
-               objects.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+void write_outputs(const SolveOptions& options, const Json& objects, const std::string& trace) {
+  write_report(options.json, objects.text());
   if (!options.trace.empty()) write_file(options.trace, trace);
 }
 
@@ -171,7 +167,7 @@ int run_solve(const SolveOptions& options) {
   const bool print_table = options.json != "-";
   const Table table(options.files);
   ProgressBar progress(options.files.size());
-  nlohmann::json objects = nlohmann::json::array();
+  Json objects = Json::array();
   std::string trace = "file,method,iteration,residual\n";
   std::size_t solved_count = 0;
   std::size_t converged_count = 0;
@@ -201,29 +197,29 @@ int run_solve(const SolveOptions& options) {
 
 }  // namespace
 
-void add_solve(CLI::App& root, Run& run) {
+void add_solve(Program& program) {
   const auto options = std::make_shared<SolveOptions>();
-  CLI::App* command =
-      root.add_subcommand("solve", "Solve problem files; the exit code is 0 only if all converged");
-  command->add_option("files", options->files, "LCP, MLCP or friction text, FCLIB, or native HDF5")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--kind", options->kind,
-                      "force lcp, mlcp, friction_local, friction_global or canonical; "
-                      "default: inferred from the file");
-  add_settings(*command, *options);
-  command->add_option("--friction", options->friction, "coulomb (exact) or cone (convex)")
-      ->capture_default_str();
-  command->add_option("--repeat", options->repeat,
-                      "solve each file so many times, the fastest is timed");
-  command->add_option("--json", options->json, "report as a JSON array; - for standard output")
-      ->type_name("FILE");
-  command->add_flag("--solution", options->solution,
-                    "with --json: add z, w (LCP, MLCP) or r, u (friction)");
-  command->add_option("--trace", options->trace, "residual of every iteration as CSV")
-      ->type_name("FILE");
-  command->footer("Example:\n  orthant solve --tol 1e-10 --json report.json --solution *.dat\n");
-  command->callback([options, &run] { run = [options] { return run_solve(*options); }; });
+  Command command =
+      program.command("solve", "Solve problem files; the exit code is 0 only if all converged");
+  command.option("files", options->files, "LCP, MLCP or friction text, FCLIB, or native HDF5")
+      .value_name("FILE")
+      .required();
+  command.option("--kind", options->kind,
+                 "force lcp, mlcp, friction_local, friction_global or canonical; "
+                 "default: inferred from the file");
+  add_settings(command, *options);
+  command.option("--friction", options->friction, "coulomb (exact) or cone (convex)")
+      .show_default();
+  command.option("--repeat", options->repeat,
+                 "solve each file so many times, the fastest is timed");
+  command.option("--json", options->json, "report as a JSON array; - for standard output")
+      .value_name("FILE");
+  command.flag("--solution", options->solution,
+               "with --json: add z, w (LCP, MLCP) or r, u (friction)");
+  command.option("--trace", options->trace, "residual of every iteration as CSV")
+      .value_name("FILE");
+  command.footer("Example:\n  orthant solve --tol 1e-10 --json report.json --solution *.dat\n");
+  command.run([options] { return run_solve(*options); });
 }
 
 }  // namespace orthant::app

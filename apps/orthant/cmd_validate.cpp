@@ -43,7 +43,8 @@ void show_progress(const Timer& timer, std::uint64_t done, std::uint64_t total) 
   constexpr std::uint64_t kWidth = 30;
   if (timer.seconds() < kPatience || isatty(STDERR_FILENO) == 0) return;
   const std::uint64_t filled = kWidth * done / total;
-  fmt::print(stderr, "\r\033[K[{:#<{}}{:.<{}}] {}/{}", "", filled, "", kWidth - filled, done, total);
+  fmt::print(stderr, "\r\033[K[{:#<{}}{:.<{}}] {}/{}", "", filled, "", kWidth - filled, done,
+             total);
   std::fflush(stderr);
 }
 
@@ -92,27 +93,27 @@ int validate_command(const ValidateOptions& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& root, Run& run) {
+void add_validate(Program& program) {
   const auto options = std::make_shared<ValidateOptions>();
-  CLI::App* command =
-      root.add_subcommand("validate", "Run the physics checks: measured error against its bound");
-  command->add_option("name", options->names, "groups of checks, none: all; or scene files, judged as by --random");
-  command->add_option("--json", options->json, "write the checks as JSON to a file, or - ");
-  command->add_flag("--list", options->list, "name the groups and end");
+  Command command =
+      program.command("validate", "Run the physics checks: measured error against its bound");
+  command.option("name", options->names,
+                 "groups of checks, none: all; or scene files, judged as by --random");
+  command.option("--json", options->json, "write the checks as JSON to a file, or - ");
+  command.flag("--list", options->list, "name the groups and end");
   command
-      ->add_option("--random", options->random.count,
-                   "judge N random scenes: gradients against differences, energy, exceptions")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->random.seed, "of the random scenes; default 1")
-      ->type_name("S");
-  command->add_option("--first", options->random.first, "number of the first scene; default 0")
-      ->type_name("I");
+      .option("--random", options->random.count,
+              "judge N random scenes: gradients against differences, energy, exceptions")
+      .value_name("N")
+      .positive();
+  command.option("--seed", options->random.seed, "of the random scenes; default 1").value_name("S");
+  command.option("--first", options->random.first, "number of the first scene; default 0")
+      .value_name("I");
   command
-      ->add_option("--keep", options->random.directory,
-                   "folder for the scenes that fail; default random_failures")
-      ->type_name("DIR");
-  command->callback([&run, options] { run = [options] { return validate_command(*options); }; });
+      .option("--keep", options->random.directory,
+              "folder for the scenes that fail; default random_failures")
+      .value_name("DIR");
+  command.run([options] { return validate_command(*options); });
 }
 
 }  // namespace orthant::app

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // orthant/command.hpp: what a command of `orthant` is.
-// A command lives in cmd_<name>.cpp, adds its options to the parser and stores in `run` what to do
-// when it was chosen. To add one: write the file, declare it here, add it to the table in main.cpp.
+// A command lives in cmd_<name>.cpp, says what options it has and what to do when it was chosen. To
+// add one: write the file, declare it here, add it to the table in main.cpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include "options.hpp"
 
 namespace orthant::app {
 
@@ -18,22 +17,20 @@ enum ExitCode : int {
   kInterrupted = 4,    ///< ctrl-C: stopped at a step, everything kept
 };
 
-using Run = std::function<int()>;
-
-void add_bench(CLI::App& root, Run& run);
-void add_check(CLI::App& root, Run& run);
-void add_convert(CLI::App& root, Run& run);
-void add_completion(CLI::App& root, Run& run);
-void add_export(CLI::App& root, Run& run);
-void add_fit(CLI::App& root, Run& run);
-void add_grad(CLI::App& root, Run& run);
-void add_info(CLI::App& root, Run& run);
-void add_new(CLI::App& root, Run& run);
-void add_plot(CLI::App& root, Run& run);
-void add_run(CLI::App& root, Run& run);
-void add_reproduce(CLI::App& root, Run& run);
-void add_solve(CLI::App& root, Run& run);
-void add_validate(CLI::App& root, Run& run);
-void add_view(CLI::App& root, Run& run);
+void add_bench(Program& program);
+void add_check(Program& program);
+void add_completion(Program& program);
+void add_convert(Program& program);
+void add_export(Program& program);
+void add_fit(Program& program);
+void add_grad(Program& program);
+void add_info(Program& program);
+void add_new(Program& program);
+void add_plot(Program& program);
+void add_reproduce(Program& program);
+void add_run(Program& program);
+void add_solve(Program& program);
+void add_validate(Program& program);
+void add_view(Program& program);
 
 }  // namespace orthant::app

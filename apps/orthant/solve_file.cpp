@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 #include <new>
-#include <nlohmann/json.hpp>
 
 #include "names.hpp"
 #include "orthant/base/error.hpp"
@@ -17,38 +16,38 @@
 namespace orthant::app {
 namespace {
 
-nlohmann::json list(const VecX& x, Eigen::Index begin, Eigen::Index count) {
+Json list(const VecX& x, Eigen::Index begin, Eigen::Index count) {
   return std::vector<double>(x.data() + begin, x.data() + begin + count);
 }
-nlohmann::json list(const VecX& x) { return list(x, 0, x.size()); }
+Json list(const VecX& x) { return list(x, 0, x.size()); }
 
 /// The vectors by the names of the file's own formulation.
-void add_solution(const SolvedFile& solved, nlohmann::json& out) {
+void add_solution(const SolvedFile& solved, Json& out) {
   const Solution& x = solved.solution;
   const Index unknowns = solved.file.unknown_count();
   switch (solved.file.kind) {
     case ProblemKind::Lcp:
     case ProblemKind::Mlcp:
-      out["z"] = list(x.lambda);
-      out["w"] = list(x.w);
+      out.set("z", list(x.lambda));
+      out.set("w", list(x.w));
       break;
     case ProblemKind::FrictionLocal:
-      out["r"] = list(x.lambda, 0, unknowns);
-      out["u"] = list(x.w, 0, unknowns);
+      out.set("r", list(x.lambda, 0, unknowns));
+      out.set("u", list(x.w, 0, unknowns));
       if (solved.file.has_bilateral)
-        out["l"] = list(x.lambda, unknowns, x.lambda.size() - unknowns);
+        out.set("l", list(x.lambda, unknowns, x.lambda.size() - unknowns));
       break;
     case ProblemKind::FrictionGlobal:
-      out["r"] = list(x.lambda);
-      out["u"] = list(x.w);
-      out["v"] = list(x.v);
-      if (solved.file.has_bilateral) out["l"] = list(x.gamma);
+      out.set("r", list(x.lambda));
+      out.set("u", list(x.w));
+      out.set("v", list(x.v));
+      if (solved.file.has_bilateral) out.set("l", list(x.gamma));
       break;
     case ProblemKind::Canonical:
-      out["lambda"] = list(x.lambda);
-      out["w"] = list(x.w);
-      out["v"] = list(x.v);
-      out["gamma"] = list(x.gamma);
+      out.set("lambda", list(x.lambda));
+      out.set("w", list(x.w));
+      out.set("v", list(x.v));
+      out.set("gamma", list(x.gamma));
       break;
   }
 }
@@ -100,31 +99,31 @@ SolvedFile solve_file(const std::string& path, const FileSettings& settings) {
   return solved;
 }
 
-nlohmann::json to_json(const SolvedFile& solved, bool with_solution) {
-  nlohmann::json out;
-  out["file"] = solved.path;
+Json to_json(const SolvedFile& solved, bool with_solution) {
+  Json out = Json::object();
+  out.set("file", solved.path);
   if (!solved.error.empty()) {
-    out["outcome"] = "bad_input";
-    out["error"] = solved.error;
+    out.set("outcome", "bad_input");
+    out.set("error", solved.error);
     return out;
   }
   const SolveReport& report = solved.report;
-  out["kind"] = name_of(solved.file.kind);
-  out["unknowns"] = solved.file.unknown_count();
-  out["velocities"] = solved.problem.velocity_count();
-  out["contacts"] = solved.file.contact_count();
-  if (solved.file.contact_count() > 0) out["dim"] = solved.file.dim;
-  out["method"] = key_of(report.method);
-  out["outcome"] = key_of(report.outcome);
-  out["iterations"] = report.iterations;
-  out["seconds"] = solved.seconds;
-  out["processor_seconds"] = solved.processor_seconds;
-  out["residual"] = report.residual.value;
-  out["residual_siconos"] = report.residual.siconos;
-  out["residual_scale_free"] = report.residual.siconos_scale_free;
-  out["worst_block"] = report.residual.worst_block;
-  out["islands"] = report.island_count;
-  nlohmann::json attempts = nlohmann::json::array();
+  out.set("kind", name_of(solved.file.kind));
+  out.set("unknowns", solved.file.unknown_count());
+  out.set("velocities", solved.problem.velocity_count());
+  out.set("contacts", solved.file.contact_count());
+  if (solved.file.contact_count() > 0) out.set("dim", solved.file.dim);
+  out.set("method", key_of(report.method));
+  out.set("outcome", key_of(report.outcome));
+  out.set("iterations", report.iterations);
+  out.set("seconds", solved.seconds);
+  out.set("processor_seconds", solved.processor_seconds);
+  out.set("residual", report.residual.value);
+  out.set("residual_siconos", report.residual.siconos);
+  out.set("residual_scale_free", report.residual.siconos_scale_free);
+  out.set("worst_block", report.residual.worst_block);
+  out.set("islands", report.island_count);
+  Json attempts = Json::array();
   for (const Attempt& attempt : report.attempts) {
     attempts.push_back({{"method", key_of(attempt.method)},
                         {"outcome", key_of(attempt.outcome)},
@@ -132,7 +131,7 @@ nlohmann::json to_json(const SolvedFile& solved, bool with_solution) {
                         {"iterations", attempt.iterations},
                         {"residual", attempt.residual}});
   }
-  out["attempts"] = std::move(attempts);
+  out.set("attempts", attempts);
   if (with_solution) add_solution(solved, out);
   return out;
 }

@@ -2,12 +2,12 @@
 // orthant/solve_file.hpp: a problem file and settings => answer, report, JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "orthant/problem_io/problem_file.hpp"
 #include "orthant/solver/solve.hpp"
+#include "report.hpp"
 
 namespace orthant::app {
 
@@ -35,6 +35,6 @@ struct SolvedFile {
 SolvedFile solve_file(const std::string& path, const FileSettings& settings);
 
 /// One object of `orthant solve --json`.
-nlohmann::json to_json(const SolvedFile& solved, bool with_solution);
+Json to_json(const SolvedFile& solved, bool with_solution);
 
 }  // namespace orthant::app
