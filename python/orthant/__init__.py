@@ -21,12 +21,14 @@ from ._core import (
     CertifiedContact,
     CombineRule,
     ConstraintScheme,
+    Contact,
     ContactState,
     Error,
     Estimate,
     FitMethod,
     FitOptions,
     FitResult,
+    FlexiblePart,
     FollowSpec,
     ForceCallback,
     FrictionModel,
@@ -41,9 +43,9 @@ from ._core import (
     LawOfMotion,
     LoadedScene,
     MeasuredMotion,
+    Mesh,
     Method,
     Model,
-    ModelBuilder,
     Motion,
     MotorKind,
     MotorSpec,
@@ -60,6 +62,7 @@ from ._core import (
     Shape,
     ShapeKind,
     ShapeSpec,
+    ShootingMethod,
     Solution,
     SolutionGradient,
     SolutionGradientSettings,
@@ -74,11 +77,14 @@ from ._core import (
     StepReport,
     StepSettings,
     TrajectoryData,
+    TrajectoryOptions,
+    TrajectoryStop,
     UnknownName,
     WarmStart,
     __version__,
     boxminus,
     boxplus,
+    contacts,
     grow,
     judge,
     make_global_friction,
@@ -94,6 +100,7 @@ from ._core import (
     validate,
     why_not_applicable,
 )
+from ._model import ModelBuilder
 from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
@@ -101,6 +108,7 @@ from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
 from . import _pickle as _pickle  # says how values are mailed
+from . import optimise as optimise
 
 if TYPE_CHECKING:
     from . import jax as jax
@@ -117,19 +125,19 @@ def __getattr__(name: str) -> ModuleType:
 
 __all__ = [
     "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CertifiedContact",
-    "CombineRule", "ConstraintScheme", "ContactState", "Error", "Estimate", "FitMethod",
-    "FitOptions", "FitResult", "FollowSpec", "ForceCallback", "FrictionModel",
+    "CombineRule", "ConstraintScheme", "Contact", "ContactState", "Error", "Estimate", "FitMethod",
+    "FitOptions", "FitResult", "FlexiblePart", "FollowSpec", "ForceCallback", "FrictionModel",
     "GradientCertificate", "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",
-    "LawOfMotion", "LcpSolution", "LoadedScene", "MeasuredMotion", "Method", "Model",
+    "LawOfMotion", "LcpSolution", "LoadedScene", "MeasuredMotion", "Mesh", "Method", "Model",
     "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "OptimiserStop", "Outcome", "Parameters",
     "PeriodicBox", "Pose", "PredictionScore", "Predictor", "ProblemKind", "Residual",
     "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
-    "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
+    "ShootingMethod", "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
     "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
     "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory",
-    "TrajectoryData", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "fit",
+    "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "contacts", "fit",
     "grow", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
-    "parse_scene", "predict", "read_fclib", "read_problem", "read_trajectories", "record_rollout",
+    "optimise", "parse_scene", "predict", "read_fclib", "read_problem", "read_trajectories", "record_rollout",
     "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",
     "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",
 ]

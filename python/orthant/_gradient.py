@@ -38,6 +38,7 @@ class RolloutGradient:
 
     @property
     def certificate(self) -> RolloutCertificate:
+        """Of the first world."""
         return self.certificates[0]
 
 

@@ -9,8 +9,9 @@ from typing import Any, Callable, Sequence
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._core import LoadedScene, Model, Parameters, State, StepReport, StepSettings, WarmStart
-from ._trajectory import Trajectory
+from ._core import (Contact, Error, LoadedScene, Model, Parameters, State, StepRecord, StepReport,
+                    StepSettings, WarmStart)
+from ._trajectory import Trajectory, number_of
 
 Callback = Callable[[int, State, StepReport], Any]
 
@@ -74,6 +75,42 @@ class Simulator:
         self.settings = (StepSettings() if settings is None else settings).replace(**changes)
         self.state = model.rest_state() if state is None else state
         self.warm = WarmStart()
+        self.scene: LoadedScene | None = None  #: where it came from, if from a file
+        self._record: StepRecord | None = None
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, set: Sequence[str] = (),
+             **changes: Any) -> Simulator:
+        """The world of a scene file (YAML or URDF), ready to run: `Simulator.load(path).run()`.
+
+        set: "key=value" changes as in load(); `changes` are fields of StepSettings.
+        """
+        scene = load(path, set=set)
+        made = cls(scene.model, parameters=scene.parameters, settings=scene.settings,
+                   state=scene.state, **changes)
+        made.scene = scene
+        return made
+
+    def run(self, *, every: int = 1, progress: bool = True) -> Trajectory:
+        """The run its scene file asks for: its number of steps, with its controls."""
+        if self.scene is None:
+            raise Error("run: only a simulator of a scene file knows how long; use rollout(steps)")
+        steps = self.scene.steps
+        u = self.scene.controls(steps) if self.model.control_count else None
+        return self.rollout(steps, u=u, every=every, progress=progress)
+
+    def of(self, body: str, what: str | None = None) -> Any:
+        """A body's numbers now: `sim.of("ball", "z")`, or all of its configuration."""
+        if what is None:
+            return self.state.q[self.model.q_slice(body)].copy()
+        kind, place = number_of(self.model, body, what)
+        return float((self.state.q if kind == "q" else self.state.v)[place])
+
+    def contacts(self) -> list[Contact]:
+        """The contacts of the last step(): points, normals, impulses, states."""
+        if self._record is None:
+            raise Error("contacts: are those of the last step(); take one first")
+        return _core.contacts(self.model, self.parameters, self._record)
 
     @property
     def t(self) -> float:
@@ -82,7 +119,10 @@ class Simulator:
 
     def step(self, u: ArrayLike | None = None) -> StepReport:
         """One step of settings.h with controls u."""
-        return _core.step(self.model, self.parameters, self.settings, self.state, self.warm, u)
+        if self._record is None:
+            self._record = StepRecord()
+        return _core.step(self.model, self.parameters, self.settings, self.state, self.warm, u,
+                          self._record)
 
     def rollout(self, steps: int, *, u: ArrayLike | None = None, callback: Callback | None = None,
                 every: int = 1, progress: bool = True) -> Trajectory:
@@ -90,12 +130,14 @@ class Simulator:
         trajectory = rollout(self.model, self.parameters, self.settings, self.state, steps, u=u,
                              warm=self.warm, callback=callback, every=every, progress=progress)
         self.state = trajectory.final_state.copy()
+        self._record = None
         return trajectory
 
     def reset(self, state: State | None = None) -> None:
         """Back to the beginning, or to `state`; forgets the impulses."""
         self.state = self.model.rest_state() if state is None else state.copy()
         self.warm = WarmStart()
+        self._record = None
 
     def __repr__(self) -> str:
         return f"Simulator({self.model!r}, t={self.t:g} s, h={self.settings.h:g} s)"
@@ -105,7 +147,6 @@ def load(path: str | PathLike[str], *, set: Sequence[str] = ()) -> LoadedScene:
     """A scene file (YAML or URDF): model, parameters, state, settings, controls.
 
     set: "key=value" changes, a parameter or a setting ("step.h=0.005"). To run it:
-    `scene = ot.load(path)`, then `ot.Simulator(scene.model, parameters=scene.parameters,
-    settings=scene.settings, state=scene.state).rollout(scene.steps, u=scene.controls(scene.steps))`.
+    `ot.Simulator.load(path).run()`.
     """
     return _core.load_scene(fspath(path), list(set))

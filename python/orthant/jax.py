@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ot.jax: steps, rollouts and LCPs as functions of JAX (reverse mode), under jit and vmap.
+"""ot.jax: steps, rollouts, LCPs and contact problems as functions of JAX (reverse mode), under jit and vmap.
 
 The computation is a host callback in double; enable 64 bits (`jax.config.update("jax_enable_x64",
 True)`) to see all of them. A callback carries no memory, so the way back runs the forward again.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 import jax
 import jax.numpy as jnp
 
-from ._core import (Error, Model, Parameters, SolutionGradientSettings, SolveSettings,
+from ._contact_layer import ContactLayer, check_data
+from ._core import (Error, Law, Model, Parameters, SolutionGradientSettings, SolveSettings,
                     StepGradientSettings, StepSettings)
 from ._layer import LcpLayer, RolloutLayer
 
 Array = Any
-__all__ = ["lcp", "rollout", "step"]
+__all__ = ["contact", "lcp", "rollout", "step"]
 
 
 def _host(function: Callable[..., tuple[Any, ...]], shapes: list[tuple[int, ...]],
@@ -151,3 +152,59 @@ def lcp(M: Array, q: Array, *, equations: int = 0, settings: SolveSettings | Non
     run = jax.custom_vjp(primal)
     run.defvjp(keep, pull)
     return run(M, q)
+
+
+def contact(H: Array, k: Array, laws: Sequence[Law], D: Array, b: Array, *, C: Array | None = None,
+            e: Array | None = None, F: Array | None = None, mu: Array | None = None,
+            settings: SolveSettings | None = None, gradient: SolutionGradientSettings | None = None,
+            threads: int | None = None, failure: str = "raise"
+            ) -> tuple[Array, Array, Array, Array]:
+    """(v, gamma, lambda, w) of a mixed or cone problem, differentiable by all of its data.
+
+    As ot.torch.contact(): H (…, n, n), k (…, n), D (…, r, n), b (…, r), C (…, m, n) with e (…, m),
+    F (…, r, r); mu (…, blocks): friction in place of that of the laws.
+    """
+    given = {"H": H, "k": k, "D": D, "b": b}
+    if (C is None) != (e is None):
+        raise Error("C, e: expected both or neither")
+    given.update({name: x for name, x in (("C", C), ("e", e), ("F", F), ("mu", mu))
+                  if x is not None})
+    given = {name: jnp.asarray(x) for name, x in given.items()}
+    layer = ContactLayer(list(laws), threads=-1 if threads is None else threads,
+                         nan_where_failed=failure == "nan")
+    if settings is not None:
+        layer.settings = settings
+    if gradient is not None:
+        layer.gradient = gradient
+    check_data(given, layer)
+    names = tuple(given)
+    n, m, r = given["H"].shape[-1], given["C"].shape[-2] if "C" in given else 0, layer.rows
+    shapes = layer.cores(n, m)
+    answers: list[tuple[int, ...]] = [(n,), (m,), (r,), (r,)]
+    cores = [len(shapes[name]) for name in names]
+
+    def forward(*data: Any) -> tuple[Any, ...]:
+        return layer.solve(dict(zip(names, data)))
+
+    def backward(*everything: Any) -> tuple[Any, ...]:
+        data = dict(zip(names, everything))
+        answer, by = everything[len(names):len(names) + 4], everything[len(names) + 4:]
+        found = layer.pull_back(data, answer, by)
+        return tuple(found[name] for name in names)
+
+    def primal(*data: Array) -> tuple[Array, ...]:
+        return tuple(_host(forward, answers, cores, *data))
+
+    def keep(*data: Array) -> tuple[tuple[Array, ...], Any]:
+        answer = primal(*data)
+        return answer, (data, answer)
+
+    def pull(kept: Any, by: tuple[Array, ...]) -> tuple[Array, ...]:
+        data, answer = kept
+        out = _host(backward, [shapes[name] for name in names], cores + [1] * 8, *data, *answer, *by)
+        return tuple(_reduced(x, like).astype(like.dtype) for x, like in zip(out, data))
+
+    run = jax.custom_vjp(primal)
+    run.defvjp(keep, pull)
+    v, gamma, lam, w = run(*given.values())
+    return v, gamma, lam, w

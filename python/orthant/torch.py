@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ot.torch: steps, rollouts and LCPs as layers of PyTorch.
+"""ot.torch: steps, rollouts, LCPs and contact problems as layers of PyTorch.
 
 Leading dimensions are batch dimensions and broadcast. Computation is in double on the CPU; results
 have the dtype and device of the input. Parameters are a dictionary of named tensors.
 """
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ._core import (Error, Model, Parameters, SolutionGradientSettings, SolveSettings,
+from ._contact_layer import ContactLayer, check_data
+from ._core import (Error, Law, Model, Parameters, SolutionGradientSettings, SolveSettings,
                     StepGradientSettings, StepSettings)
 from ._layer import LcpLayer, RolloutLayer
 
-__all__ = ["lcp", "rollout", "step"]
+__all__ = ["contact", "lcp", "rollout", "step"]
 
 
 def _array(x: Tensor | None) -> Any:
@@ -145,3 +146,57 @@ def lcp(M: Tensor, q: Tensor, *, equations: int = 0, settings: SolveSettings | N
     z = _Lcp.apply(layer, M.expand(*lead, n, n).reshape(count, n, n),
                    q.expand(*lead, n).reshape(count, n))
     return z.reshape(*lead, n)
+
+
+class _Contact(torch.autograd.Function):
+    """Data in the order of `names`, one batch dimension => v, gamma, lambda, w."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: ContactLayer, names: tuple[str, ...],
+                *tensors: Tensor) -> tuple[Tensor, ...]:
+        data = {name: _array(x) for name, x in zip(names, tensors)}
+        answer = layer.solve(data)
+        ctx.layer, ctx.names, ctx.data, ctx.answer, ctx.like = layer, names, data, answer, tensors[0]
+        return tuple(_like(x, tensors[0]) for x in answer)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *by: Tensor) -> tuple[Tensor | None, ...]:
+        found = ctx.layer.pull_back(ctx.data, ctx.answer, tuple(_array(x) for x in by))
+        return (None, None, *(_like(found[name], ctx.like) for name in ctx.names))
+
+
+def contact(H: Tensor, k: Tensor, laws: Sequence[Law], D: Tensor, b: Tensor, *,
+            C: Tensor | None = None, e: Tensor | None = None, F: Tensor | None = None,
+            mu: Tensor | None = None, settings: SolveSettings | None = None,
+            gradient: SolutionGradientSettings | None = None, threads: int | None = None,
+            failure: str = "raise") -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(v, gamma, lambda, w) of a mixed or cone problem, differentiable by all of its data.
+
+    H v - C'gamma - D'lambda = k, C v + e = 0, w = D v + F lambda + b, a law block by block (see
+    CanonicalProblem). H (…, n, n), k (…, n), D (…, r, n), b (…, r), C (…, m, n) with e (…, m),
+    F (…, r, r); mu (…, blocks): friction in place of that of the laws. Leading dimensions broadcast.
+    """
+    given = {"H": H, "k": k, "D": D, "b": b}
+    if (C is None) != (e is None):
+        raise Error("C, e: expected both or neither")
+    for name, x in (("C", C), ("e", e), ("F", F), ("mu", mu)):
+        if x is not None:
+            given[name] = x
+    for name, x in given.items():
+        _needs_float(x, name)
+    layer = ContactLayer(list(laws), threads=-1 if threads is None else threads,
+                         nan_where_failed=failure == "nan")
+    if settings is not None:
+        layer.settings = settings
+    if gradient is not None:
+        layer.gradient = gradient
+    check_data(given, layer)
+    dims = {name: 2 if name in ("H", "D", "C", "F") else 1 for name in given}
+    lead = torch.broadcast_shapes(*(x.shape[:-dims[name]] for name, x in given.items()))
+    count = lead.numel()
+    flat = [x.expand(*lead, *x.shape[-dims[name]:]).reshape(count, *x.shape[-dims[name]:])
+            for name, x in given.items()]
+    v, gamma, lam, w = _Contact.apply(layer, tuple(given), *flat)
+    return (v.reshape(*lead, -1), gamma.reshape(*lead, gamma.shape[-1]),
+            lam.reshape(*lead, -1), w.reshape(*lead, -1))

@@ -13,6 +13,8 @@
 
 namespace orthant::python {
 
+void bind_flexible(nb::module_& m, nb::class_<ModelBuilder>& c);  // bind_flexible.cpp
+
 namespace {
 
 Quat to_quat(nb::handle x, const char* where) {
@@ -80,7 +82,7 @@ class PythonForce : public ForceCallback {
 };
 
 void bind_shape(nb::module_& m) {
-  nb::enum_<ShapeKind>(m, "ShapeKind")
+  nb::enum_<ShapeKind>(m, "ShapeKind", "The kinds of shapes.")
       .value("Sphere", ShapeKind::Sphere)
       .value("Capsule", ShapeKind::Capsule)
       .value("Box", ShapeKind::Box)
@@ -90,13 +92,14 @@ void bind_shape(nb::module_& m) {
       .value("Torus", ShapeKind::Torus);
   nb::class_<Shape>(m, "Shape", "A convex body [m]; planar ones are sections z = 0.")
       .def_static(
-          "sphere", [](double radius) { return Shape::sphere(radius); }, nb::arg("radius"))
+          "sphere", [](double radius) { return Shape::sphere(radius); }, nb::arg("radius"),
+          "About its own origin.")
       .def_static(
           "capsule", [](double r, double l) { return Shape::capsule(r, l); }, nb::arg("radius"),
           nb::arg("half_length"), "Axis x of the shape.")
       .def_static(
           "box", [](double x, double y, double z) { return Shape::box(x, y, z); },
-          nb::arg("half_x"), nb::arg("half_y"), nb::arg("half_z"))
+          nb::arg("half_x"), nb::arg("half_y"), nb::arg("half_z"), "Half widths.")
       .def_static(
           "hull",
           [](nb::object points) {
@@ -108,22 +111,23 @@ void bind_shape(nb::module_& m) {
           nb::arg("points"), "Convex hull of points (n, 3).")
       .def_static(
           "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
-          nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"))
+          nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), "Semi-axes.")
       .def_static(
           "torus", [](double major, double minor) { return Shape::torus(major, minor); },
           nb::arg("major"), nb::arg("minor"), "Axis z of the shape.")
       .def_static(
           "ellipse", [](double x, double y) { return Shape::ellipse(x, y); }, nb::arg("semi_x"),
-          nb::arg("semi_y"))
+          nb::arg("semi_y"), "Planar, semi-axes.")
       .def_static("half_space", &Shape::half_space, "Matter below, outward normal +z.")
       .def_static(
-          "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"))
+          "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"),
+          "Planar.")
       .def_static(
           "stadium", [](double r, double l) { return Shape::stadium(r, l); }, nb::arg("radius"),
-          nb::arg("half_length"))
+          nb::arg("half_length"), "Planar capsule, axis x.")
       .def_static(
           "rectangle", [](double x, double y) { return Shape::rectangle(x, y); }, nb::arg("half_x"),
-          nb::arg("half_y"))
+          nb::arg("half_y"), "Planar, half widths.")
       .def_static(
           "polygon",
           [](nb::object points) {
@@ -134,11 +138,11 @@ void bind_shape(nb::module_& m) {
           },
           nb::arg("points"), "Convex hull of points (n, 2).")
       .def_static("half_plane", &Shape::half_plane, "Matter below, outward normal +y.")
-      .def_prop_ro("kind", &Shape::kind)
+      .def_prop_ro("kind", &Shape::kind, "Of ShapeKind.")
       .def_prop_ro("dim", &Shape::dim, "2 planar, 3 in space.")
       .def_prop_ro(
           "parameters", [](const Shape& s) { return to_numpy(s.parameters()); },
-          nb::rv_policy::move)
+          nb::rv_policy::move, "Radii, half widths, vertices: as the model's parameters.")
       .def("__repr__", [](const Shape& s) { return "Shape(" + s.name() + ")"; });
   nb::class_<Pose>(m, "Pose", "Position x [m] and orientation p, a unit quaternion (w, x, y, z).")
       .def(
@@ -148,13 +152,15 @@ void bind_shape(nb::module_& m) {
                             p.is_none() ? Quat{} : to_quat(p, "Pose.p")};
           },
           nb::arg("x") = nb::none(), nb::arg("p") = nb::none())
-      .def_static("planar", &planar_pose<double>, nb::arg("x"), nb::arg("y"), nb::arg("theta"))
+      .def_static("planar", &planar_pose<double>, nb::arg("x"), nb::arg("y"), nb::arg("theta"),
+                  "In the plane [m, rad].")
       .def_prop_ro(
-          "x", [](const Pose& X) { return to_numpy(VecX(X.x)); }, nb::rv_policy::move)
+          "x", [](const Pose& X) { return to_numpy(VecX(X.x)); }, nb::rv_policy::move,
+          "Position [m].")
       .def_prop_ro(
           "p",
           [](const Pose& X) { return to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))); },
-          nb::rv_policy::move);
+          nb::rv_policy::move, "Unit quaternion (w, x, y, z).");
 }
 
 void bind_specs(nb::module_& m) {
@@ -170,7 +176,14 @@ void bind_specs(nb::module_& m) {
           },
           nb::arg("shape"), nb::arg("offset") = nb::none(), nb::arg("density") = 1000.0,
           nb::arg("material") = "", nb::arg("group") = 1u, nb::arg("mask") = ~0u,
-          nb::arg("name") = "", "Density [kg/m^3], planar [kg/m^2].");
+          nb::arg("name") = "", "Density [kg/m^3], planar [kg/m^2].")
+      .def_ro("shape", &ShapeSpec::shape, "The shape itself.")
+      .def_ro("offset", &ShapeSpec::offset, "Its place on the body.")
+      .def_ro("density", &ShapeSpec::density, "[kg/m^3], planar [kg/m^2].")
+      .def_ro("material", &ShapeSpec::material, "Name; empty: the default one.")
+      .def_ro("group", &ShapeSpec::group, "Bits of the groups it is in.")
+      .def_ro("mask", &ShapeSpec::mask, "Bits of the groups it touches.")
+      .def_ro("name", &ShapeSpec::name, "Empty: the body's.");
   nb::implicitly_convertible<Shape, ShapeSpec>();
   nb::class_<MotorSpec>(m, "MotorSpec", "Drives a joint's coordinate.")
       .def(
@@ -188,7 +201,13 @@ void bind_specs(nb::module_& m) {
           nb::arg("max_force") = nb::none(), nb::arg("times") = nb::make_tuple(),
           nb::arg("values") = nb::make_tuple(),
           "target [m, rad], velocity [m/s, rad/s], max_force [N, N m], None: as strong as it "
-          "takes.");
+          "takes.")
+      .def_ro("kind", &MotorSpec::kind, "Velocity or position.")
+      .def_ro("target", &MotorSpec::target, "At t = 0 [m, rad].")
+      .def_ro("velocity", &MotorSpec::velocity, "[m/s, rad/s]")
+      .def_ro("max_force", &MotorSpec::max_force, "[N, N m]; None: as strong as it takes.")
+      .def_ro("times", &MotorSpec::times, "Of the table [s].")
+      .def_ro("values", &MotorSpec::values, "Of the table [m, rad; m/s, rad/s].");
   nb::class_<FollowSpec>(m, "FollowSpec",
                          "Couples a joint to another: coordinate = ratio * that of the leader + "
                          "offset.")
@@ -198,7 +217,10 @@ void bind_specs(nb::module_& m) {
             new (self) FollowSpec{std::move(joint), ratio, offset};
           },
           nb::arg("joint"), nb::arg("ratio") = 1.0, nb::arg("offset") = 0.0,
-          "joint: name of the leader; ratio [-, m/rad, rad/m], offset [m, rad].");
+          "joint: name of the leader; ratio [-, m/rad, rad/m], offset [m, rad].")
+      .def_ro("joint", &FollowSpec::joint, "Name of the leader.")
+      .def_ro("ratio", &FollowSpec::ratio, "[-, m/rad, rad/m]")
+      .def_ro("offset", &FollowSpec::offset, "[m, rad]");
   nb::class_<ForceCallback, PythonForce>(
       m, "ForceCallback",
       "A force of your own: override add_force(model, parameters, q, v, t) and return the "
@@ -214,7 +236,8 @@ void bind_specs(nb::module_& m) {
               -> nb::object { throw Error("ForceCallback.add_force", "must be overridden"); },
           nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("v"), nb::arg("t"),
           nb::sig("def add_force(self, model: Model, parameters: Parameters, q: "
-                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"))
+                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"),
+          "To be overridden: the force, laid out like State.v [N, N m].")
       .def(
           "potential",
           [](const ForceCallback&, const Model&, const Parameters&, nb::object, double) {
@@ -222,20 +245,22 @@ void bind_specs(nb::module_& m) {
           },
           nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("t"),
           nb::sig("def potential(self, model: Model, parameters: Parameters, q: "
-                  "NDArray[numpy.float64], t: float) -> float"))
+                  "NDArray[numpy.float64], t: float) -> float"),
+          "May be overridden: potential energy [J], for reports.")
       .def(
           "derivatives",
           [](const ForceCallback&, const Model&, const Parameters&, nb::object, nb::object,
              double) { return nb::none(); },
           nb::arg("model"), nb::arg("parameters"), nb::arg("q"), nb::arg("v"), nb::arg("t"),
           nb::sig("def derivatives(self, model: Model, parameters: Parameters, q: "
-                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"));
-  nb::enum_<CombineRule>(m, "CombineRule")
+                  "NDArray[numpy.float64], v: NDArray[numpy.float64], t: float) -> typing.Any"),
+          "May be overridden: (f_q, f_v) by the tangent of the body the force was added for.");
+  nb::enum_<CombineRule>(m, "CombineRule", "How the coefficients of two materials meet.")
       .value("Average", CombineRule::Average)
       .value("Geometric", CombineRule::Geometric)
       .value("Min", CombineRule::Min)
       .value("Max", CombineRule::Max);
-  nb::enum_<JointKind>(m, "JointKind")
+  nb::enum_<JointKind>(m, "JointKind", "What a joint leaves free.")
       .value("Weld", JointKind::Weld)
       .value("Revolute", JointKind::Revolute)
       .value("Prismatic", JointKind::Prismatic)
@@ -247,7 +272,7 @@ void bind_specs(nb::module_& m) {
       .value("LockRotation", JointKind::LockRotation)
       .value("Pin", JointKind::Pin)
       .value("Slider", JointKind::Slider);
-  nb::enum_<MotorKind>(m, "MotorKind")
+  nb::enum_<MotorKind>(m, "MotorKind", "What a motor drives.")
       .value("None_", MotorKind::None)
       .value("Velocity", MotorKind::Velocity)
       .value("Position", MotorKind::Position);
@@ -422,7 +447,9 @@ void bind_forces(nb::class_<ModelBuilder>& c) {
           "set_gravity",
           [](ModelBuilder& b, nb::object g) { b.set_gravity(to_vec3(g, "gravity")); },
           nb::arg("gravity"), "[m/s^2]; default (0, 0, -9.81), planar (0, -9.81).")
-      .def("set_law", [](ModelBuilder& b, LawOfMotion law) { b.set_law(law); }, nb::arg("law"));
+      .def(
+          "set_law", [](ModelBuilder& b, LawOfMotion law) { b.set_law(law); }, nb::arg("law"),
+          "Inertial (default) or overdamped.");
 }
 
 std::vector<BodyId> bodies_named(const Model& model, const std::vector<std::string>& names) {
@@ -482,6 +509,7 @@ void bind_builder(nb::module_& m) {
   c.def(nb::init<>());
   bind_parts(c);
   bind_forces(c);
+  bind_flexible(m, c);
   c.def("build", &ModelBuilder::build,
         "The Model; raises Error naming the object, the rule and the value.");
   bind_division(m, c);

@@ -13,6 +13,11 @@
 
 namespace orthant::python {
 
+// bind_problem_batch.cpp
+Solution push_forward(SolutionGradient& gradient, const CanonicalProblem& p, nb::handle k,
+                      nb::handle e, nb::handle b, nb::handle mu, nb::handle mu_r, nb::handle lo,
+                      nb::handle hi, nb::handle H, nb::handle C, nb::handle D, nb::handle F);
+
 void fields(Tag<SolutionGradientSettings>, auto&& field) {
   using S = SolutionGradientSettings;
   field("mode", &S::mode, "Exact, or smoothed along the central path.");
@@ -167,7 +172,7 @@ nb::tuple pull_back_lcp_batch(nb::object M, nb::object q, nb::object z, nb::obje
 }
 
 void bind_solution_gradient(nb::module_& m) {
-  nb::enum_<GradientMode>(m, "GradientMode")
+  nb::enum_<GradientMode>(m, "GradientMode", "What is differentiated.")
       .value("Exact", GradientMode::Exact, "of the answer itself, with a stated choice at kinks")
       .value("Smoothed", GradientMode::Smoothed,
              "of the central path: contacts about to touch, slide or part already show");
@@ -205,7 +210,22 @@ void bind_solution_gradient(nb::module_& m) {
                    "numpy.typing.NDArray[numpy.float64]]"),
            "Derivative of a scalar by the answer in, by the data out: k, e, b, mu, mu_r, lo, hi; "
            "matrices as H_values, C_values, D_values, F_values in the problem's own storage.")
-      .def_prop_ro("certificate", [](SolutionGradientHolder& g) { return g.get().certificate(); });
+      .def(
+          "push_forward",
+          [](SolutionGradientHolder& g, nb::object k, nb::object e, nb::object b, nb::object mu,
+             nb::object mu_r, nb::object lo, nb::object hi, nb::object H, nb::object C,
+             nb::object D, nb::object F) {
+            return push_forward(g.get(), g.problem(), k, e, b, mu, mu_r, lo, hi, H, C, D, F);
+          },
+          nb::kw_only(), nb::arg("k") = nb::none(), nb::arg("e") = nb::none(),
+          nb::arg("b") = nb::none(), nb::arg("mu") = nb::none(), nb::arg("mu_r") = nb::none(),
+          nb::arg("lo") = nb::none(), nb::arg("hi") = nb::none(), nb::arg("H_values") = nb::none(),
+          nb::arg("C_values") = nb::none(), nb::arg("D_values") = nb::none(),
+          nb::arg("F_values") = nb::none(),
+          "A change of the data in, named as pull_back() returns it; the change of the answer out.")
+      .def_prop_ro(
+          "certificate", [](SolutionGradientHolder& g) { return g.get().certificate(); },
+          "What is known about the derivative.");
 }
 
 }  // namespace

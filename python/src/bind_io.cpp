@@ -9,8 +9,8 @@ namespace orthant::python {
 
 void bind_io(nb::module_& m) {
   nb::class_<LoadedScene>(m, "LoadedScene", "A scene file, read: all that a run needs.")
-      .def_ro("name", &LoadedScene::name)
-      .def_ro("description", &LoadedScene::description)
+      .def_ro("name", &LoadedScene::name, "Of the scene.")
+      .def_ro("description", &LoadedScene::description, "Of the scene.")
       .def_ro("model", &LoadedScene::model, "The const topology.")
       .def_ro("notes", &LoadedScene::notes, "What was read and not used, or approximated.")
       .def_ro("steps", &LoadedScene::steps, "Length of the run.")

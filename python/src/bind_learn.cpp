@@ -122,7 +122,7 @@ void bind_motions(nb::module_& m) {
           nb::arg("q"), nb::arg("v"), nb::arg("dt"), nb::arg("name") = "",
           nb::sig("def __init__(self, q: object, v: object, dt: float, name: str = '') -> None"),
           "q: (samples, q_size), v: (samples, v_size) in world axes, dt [s].")
-      .def_ro("name", &MeasuredMotion::name)
+      .def_ro("name", &MeasuredMotion::name, "As in the file.")
       .def_ro("dt", &MeasuredMotion::dt, "[s]")
       .def_prop_ro(
           "q",
@@ -149,8 +149,9 @@ void bind_motions(nb::module_& m) {
           },
           nb::arg("motions"), nb::arg("backward_velocity") = false, nb::arg("source") = "motions",
           "backward_velocity: v[k] is the mean from sample k - 1 to k, not that at k.")
-      .def_ro("source", &TrajectoryData::source)
-      .def_ro("backward_velocity", &TrajectoryData::backward_velocity)
+      .def_ro("source", &TrajectoryData::source, "The file.")
+      .def_ro("backward_velocity", &TrajectoryData::backward_velocity,
+              "v[k] is the mean from sample k - 1 to k.")
       .def("__len__", [](const TrajectoryData& d) { return d.trajectories.size(); })
       .def(
           "__getitem__",
@@ -226,20 +227,20 @@ void bind_results(nb::module_& m) {
 }  // namespace
 
 void bind_learn(nb::module_& m) {
-  nb::enum_<FitMethod>(m, "FitMethod")
+  nb::enum_<FitMethod>(m, "FitMethod", "How motions become a cost.")
       .value("Simulate", FitMethod::Simulate, "through the simulator")
       .value("Implicit", FitMethod::Implicit, "how far transitions are from the laws");
-  nb::enum_<Predictor>(m, "Predictor")
+  nb::enum_<Predictor>(m, "Predictor", "What predicts a motion.")
       .value("Simulation", Predictor::Simulation)
       .value("Ballistic", Predictor::Ballistic, "parabola and constant spin: nothing ever touches");
-  nb::enum_<OptimiserStop>(m, "OptimiserStop")
+  nb::enum_<OptimiserStop>(m, "OptimiserStop", "Why a search ended.")
       .value("SmallStep", OptimiserStop::SmallStep)
       .value("SmallGradient", OptimiserStop::SmallGradient)
       .value("NoDescent", OptimiserStop::NoDescent, "no smaller cost along any direction tried")
       .value("IterationLimit", OptimiserStop::IterationLimit)
       .value("Interrupted", OptimiserStop::Interrupted, "progress() said so")
       .value("NotFinite", OptimiserStop::NotFinite);
-  nb::enum_<AngularAxes>(m, "AngularAxes")
+  nb::enum_<AngularAxes>(m, "AngularAxes", "Axes of measured angular velocities.")
       .value("World", AngularAxes::World)
       .value("Body", AngularAxes::Body);
   bind_settings<ImplicitWeights>(m, "ImplicitWeights", "Of the implicit loss.");

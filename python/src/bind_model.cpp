@@ -267,9 +267,11 @@ nb::list shapes_of(const Model& model, const Parameters& p) {
 
 void bind_model_class(nb::module_& m) {
   bind_report<Body>(m, "Body", "A body of a model: its name and where its numbers are.");
+  // Attributes of its own: the recipe by which it is pickled.
   nb::class_<Model>(m, "Model",
                     "The const topology of a world; built by ModelBuilder. Its numbers live in "
-                    "Parameters and State.")
+                    "Parameters and State.",
+                    nb::dynamic_attr())
       .def_prop_ro(
           "bodies",
           [](const Model& model) {
@@ -284,12 +286,21 @@ void bind_model_class(nb::module_& m) {
             return names;
           },
           "In the order of the controls u.")
-      .def_prop_ro("joint_names",
-                   [](const Model& model) {
-                     std::vector<std::string> names;
-                     for (const Joint& j : model.joints()) names.push_back(j.name);
-                     return names;
-                   })
+      .def_prop_ro(
+          "joint_names",
+          [](const Model& model) {
+            std::vector<std::string> names;
+            for (const Joint& j : model.joints()) names.push_back(j.name);
+            return names;
+          },
+          "In order.")
+      .def_prop_ro(
+          "flexible_parts",
+          [](const Model& model) {
+            return std::vector<FlexiblePart>(model.flexible_parts().begin(),
+                                             model.flexible_parts().end());
+          },
+          "All flexible parts, in order.")
       .def("body", &body_named, nb::arg("name"), nb::rv_policy::copy, "A body by name.")
       .def(
           "q_slice",
@@ -314,13 +325,13 @@ void bind_model_class(nb::module_& m) {
             return or_unknown([&] { return model.find_actuator(name); });
           },
           nb::arg("name"), "Place of an actuator in the controls u.")
-      .def_prop_ro("q_size", &Model::q_size)
-      .def_prop_ro("v_size", &Model::v_size)
+      .def_prop_ro("q_size", &Model::q_size, "Numbers in State.q.")
+      .def_prop_ro("v_size", &Model::v_size, "Numbers in State.v.")
       .def_prop_ro("dynamic_v_size", &Model::dynamic_v_size, "Without kinematic bodies.")
       .def_prop_ro("control_count", &Model::control_count, "Numbers in u.")
       .def_prop_ro("bilateral_count", &Model::bilateral_count, "Rows of joints and motors.")
       .def_prop_ro("planar", &Model::planar, "All bodies are planar.")
-      .def_prop_ro("law", &Model::law)
+      .def_prop_ro("law", &Model::law, "Inertial or overdamped.")
       .def("default_parameters", &Model::default_parameters, "The numbers given to the builder.")
       .def(
           "rest_state", [](const Model& model) { return StateHolder(model.rest_state()); },
@@ -346,7 +357,7 @@ void bind_model(nb::module_& m) {
       .value("Planar", Motion::Planar, "q = (x, y, theta)")
       .value("Spatial", Motion::Spatial, "q = (x, y, z, quaternion wxyz)")
       .value("Kinematic", Motion::Kinematic, "moves as its velocity says, whatever pushes it");
-  nb::enum_<LawOfMotion>(m, "LawOfMotion")
+  nb::enum_<LawOfMotion>(m, "LawOfMotion", "Whether bodies have inertia or drag alone.")
       .value("Inertial", LawOfMotion::Inertial)
       .value("Overdamped", LawOfMotion::Overdamped);
   bind_parameters(m);
@@ -356,8 +367,10 @@ void bind_model(nb::module_& m) {
       "Last impulses by contact: in and out of a step, needed to resume bit for bit.")
       .def(nb::init<>())
       .def("__len__", [](const WarmStart& w) { return w.contacts.size(); })
-      .def("copy", [](const WarmStart& w) { return w; })
-      .def("clear", [](WarmStart& w) { w = {}; })
+      .def(
+          "copy", [](const WarmStart& w) { return w; }, "An independent one.")
+      .def(
+          "clear", [](WarmStart& w) { w = {}; }, "Forgets everything.")
       .def("__getstate__", &warm_state)
       .def("__setstate__",
            [](WarmStart& w, const nb::tuple& d) { new (&w) WarmStart(warm_from(d)); });

@@ -129,16 +129,18 @@ void bind_law(nb::module_& m) {
       .value("RollingSoc", LawKind::RollingSoc, "convex friction and rolling cone")
       .value("Rolling", LawKind::Rolling, "exact friction and rolling");
   nb::class_<Law>(m, "Law", "Law of one block with its data. Rows: normal, tangents, torques.")
-      .def_static("zero", &Law::zero, nb::arg("dim") = 1)
-      .def_static("free", &Law::free, nb::arg("dim") = 1)
-      .def_static("orthant", &Law::orthant, nb::arg("dim") = 1)
-      .def_static("box", &Law::box, nb::arg("lo"), nb::arg("hi"))
-      .def_static("soc", &Law::soc, nb::arg("dim"), nb::arg("mu"))
+      .def_static("zero", &Law::zero, nb::arg("dim") = 1, "lambda = 0: a row switched off.")
+      .def_static("free", &Law::free, nb::arg("dim") = 1, "w = 0: an equation.")
+      .def_static("orthant", &Law::orthant, nb::arg("dim") = 1, "0 <= lambda, w >= 0.")
+      .def_static("box", &Law::box, nb::arg("lo"), nb::arg("hi"), "lo <= lambda <= hi.")
+      .def_static("soc", &Law::soc, nb::arg("dim"), nb::arg("mu"), "Convex friction cone.")
       .def_static("coulomb", &Law::coulomb, nb::arg("dim"), nb::arg("mu"),
                   "Exact Coulomb friction; dim 2: planar contact (n, t), 3: spatial (n, t1, t2).")
-      .def_static("rolling_soc", &Law::rolling_soc, nb::arg("dim"), nb::arg("mu"), nb::arg("mu_r"))
-      .def_static("rolling", &Law::rolling, nb::arg("dim"), nb::arg("mu"), nb::arg("mu_r"))
-      .def_ro("kind", &Law::kind)
+      .def_static("rolling_soc", &Law::rolling_soc, nb::arg("dim"), nb::arg("mu"), nb::arg("mu_r"),
+                  "Convex friction and rolling cone.")
+      .def_static("rolling", &Law::rolling, nb::arg("dim"), nb::arg("mu"), nb::arg("mu_r"),
+                  "Exact friction and rolling; dim 3 planar, 5 spatial.")
+      .def_ro("kind", &Law::kind, "Of LawKind.")
       .def_prop_ro(
           "dim", [](const Law& law) { return static_cast<int>(law.dim); }, "Rows.")
       .def_ro("mu", &Law::mu, "Friction [-].")
@@ -216,10 +218,10 @@ void bind_canonical(nb::module_& m) {
           },
           "Biases of the blocks [m/s], a view.")
       .def_ro("laws", &CanonicalProblem::laws, nb::rv_policy::copy, "One a block (a copy).")
-      .def_prop_ro("velocity_count", &CanonicalProblem::velocity_count)
-      .def_prop_ro("bilateral_count", &CanonicalProblem::bilateral_count)
-      .def_prop_ro("row_count", &CanonicalProblem::row_count)
-      .def_prop_ro("block_count", &CanonicalProblem::block_count)
+      .def_prop_ro("velocity_count", &CanonicalProblem::velocity_count, "Numbers in v.")
+      .def_prop_ro("bilateral_count", &CanonicalProblem::bilateral_count, "Numbers in gamma.")
+      .def_prop_ro("row_count", &CanonicalProblem::row_count, "Numbers in lambda and w.")
+      .def_prop_ro("block_count", &CanonicalProblem::block_count, "Laws.")
       .def_prop_ro("is_local", &CanonicalProblem::is_local, "No velocities: w = F lambda + b.")
       .def("__repr__", [](const CanonicalProblem& p) {
         return "CanonicalProblem(velocities=" + std::to_string(p.velocity_count()) +

@@ -382,7 +382,9 @@ void bind_step_gradient(nb::module_& m) {
           },
           nb::sig("def jacobian(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"),
           "A (2 v_size square) and B (2 v_size, control_count): d(q, v) = A d(q, v) + B du.")
-      .def_prop_ro("certificate", [](StepGradientHolder& g) { return g.get().certificate(); });
+      .def_prop_ro(
+          "certificate", [](StepGradientHolder& g) { return g.get().certificate(); },
+          "What is known about the derivative.");
 }
 
 nb::tuple entry_state(const StepCertificate::Entry& x) {

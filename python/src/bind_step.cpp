@@ -166,7 +166,8 @@ void bind_periodic_box(nb::module_& m) {
           },
           nb::arg("active") = std::array<bool, 3>{}, nb::arg("lo") = nb::make_tuple(0.0, 0.0, 0.0),
           nb::arg("hi") = nb::make_tuple(0.0, 0.0, 0.0), "lo, hi: corners [m].")
-      .def_prop_ro("active", [](const PeriodicBox& b) { return b.active; })
+      .def_prop_ro("active", [](const PeriodicBox& b) { return b.active; },
+                   "By direction.")
       .def_prop_ro(
           "lo", [](const PeriodicBox& b) { return to_numpy(VecX(b.lo)); }, nb::rv_policy::move,
           "[m]")
@@ -192,20 +193,20 @@ void bind_periodic_box(nb::module_& m) {
 }
 
 void bind_enums(nb::module_& m) {
-  nb::enum_<FrictionModel>(m, "FrictionModel")
+  nb::enum_<FrictionModel>(m, "FrictionModel", "The law of friction.")
       .value("Coulomb", FrictionModel::Coulomb, "exact: a sliding contact stays closed")
       .value("Cone", FrictionModel::Cone, "convex: a sliding contact opens")
       .value("Pyramid", FrictionModel::Pyramid, "linear complementarity");
-  nb::enum_<ConstraintScheme>(m, "ConstraintScheme")
+  nb::enum_<ConstraintScheme>(m, "ConstraintScheme", "Which contacts become rows.")
       .value("Manifold", ConstraintScheme::Manifold, "face manifolds, positions projected")
       .value("Single", ConstraintScheme::Single, "one row a pair, solved once")
       .value("Relcp", ConstraintScheme::Relcp, "more rows until nothing overlaps")
       .value("Multisphere", ConstraintScheme::Multisphere, "rows of inscribed spheres");
-  nb::enum_<Stabilisation>(m, "Stabilisation")
+  nb::enum_<Stabilisation>(m, "Stabilisation", "How errors of position are undone.")
       .value("Projection", Stabilisation::Projection)
       .value("Baumgarte", Stabilisation::Baumgarte)
       .value("None_", Stabilisation::None);
-  nb::enum_<Integrator>(m, "Integrator")
+  nb::enum_<Integrator>(m, "Integrator", "How velocities become positions.")
       .value("Euler", Integrator::Euler)
       .value("Rattle", Integrator::Rattle);
 }

@@ -77,5 +77,9 @@ void bind_gradient(nb::module_& m);
 void bind_rollout_gradient(nb::module_& m);
 void bind_learn(nb::module_& m);
 void bind_io(nb::module_& m);
+void bind_contacts(nb::module_& m);
+void bind_flexible_part(nb::module_& m);
+void bind_problem_batch(nb::module_& m);
+void bind_optimise(nb::module_& m);
 
 }  // namespace orthant::python

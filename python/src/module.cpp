@@ -48,6 +48,7 @@ NB_MODULE(_core, m) {
   m.def("thread_count", &thread_count, "Threads the library may use.");
   bind_problem(m);
   bind_solver(m);
+  bind_flexible_part(m);
   bind_model(m);
   bind_builder(m);
   bind_step(m);
@@ -56,6 +57,9 @@ NB_MODULE(_core, m) {
   bind_rollout_gradient(m);
   bind_learn(m);
   bind_io(m);
+  bind_contacts(m);
+  bind_problem_batch(m);
+  bind_optimise(m);
 }
 
 }  // namespace orthant::python

@@ -161,11 +161,6 @@ def test_values_can_be_mailed(tmp_path):
         np.testing.assert_array_equal(pose.p, ot.Pose.planar(1, 2, 0.5).p)
 
 
-def test_a_model_cannot_be_mailed():
-    with pytest.raises(TypeError, match="Model"):
-        pickle.dumps(block_world())
-
-
 @pytest.mark.parametrize("kind", [ot.StepReport, ot.SolveReport, ot.Estimate, ot.CertifiedContact,
                                   ot.FitOptions, ot.StepSettings])
 def test_damaged_pickles(kind):

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ot.optimise: methods, costs, bounds, errors, threads, MPC."""
+from __future__ import annotations
+
+import importlib.util
+import signal
+
+import numpy as np
+import pytest
+from conftest import block_world
+
+import orthant as ot
+
+METHODS = ["lbfgs", "gauss_newton", "ilqr", "multiple_shooting"]
+
+
+def slide(steps: int = 30) -> ot.optimise.Problem:
+    """A block that is to stop half a metre on."""
+    p = ot.optimise.Problem(block_world(velocity=(0.0, 0.0)), steps, h=0.02,
+                            solver=ot.SolveSettings(tolerance=1e-12))
+    p.vary_controls(-40, 40)
+    p.track("block", "x", 0.5, weight=100, at="final")
+    p.track("block", "vx", 0.0, weight=10, at="final")
+    p.effort(1e-4)
+    p.guess(u=np.full((steps, 1), 12.0))
+    return p
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_agree_and_replay(method):
+    best = slide().solve(method, tolerance=1e-10, max_iterations=200)
+    assert best.cost == pytest.approx(slide().solve("gauss_newton").cost, rel=1e-3)
+    assert abs(best.of("block", "x")[-1] - 0.5) < 0.01
+    run = best.run()
+    np.testing.assert_array_equal(run.q[-1], best.q[-1])  # the very same motion
+    assert best.history.shape == (best.iterations + 1, 5)
+    assert best.history[-1, 0] < best.history[0, 0]
+
+
+def test_costs_of_ones_own():
+    reference = slide().solve("gauss_newton")
+    x, vx = 3, 0
+
+    def final(q, v):
+        return np.array([10 * (q[x] - 0.5), np.sqrt(10) * v[vx]])
+
+    def running(q, v, u):
+        return 0.5e-4 * u[0] ** 2
+
+    own = ot.optimise.Problem(block_world(velocity=(0.0, 0.0)), 30, h=0.02,
+                              solver=ot.SolveSettings(tolerance=1e-12))
+    own.vary_controls(-40, 40)
+    own.guess(u=np.full((30, 1), 12.0))
+    own.cost(running, final)
+    assert own.solve("gauss_newton").cost == pytest.approx(reference.cost, rel=1e-6)
+    if importlib.util.find_spec("jax") is not None:
+        import jax
+        import jax.numpy as jnp
+
+        jax.config.update("jax_enable_x64", True)
+        own.cost(running, lambda q, v: jnp.stack([10 * (q[x] - 0.5), jnp.sqrt(10.0) * v[vx]]),
+                 backend="jax")
+        assert own.solve("gauss_newton").cost == pytest.approx(reference.cost, rel=1e-6)
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        own.cost(running, lambda q, v: torch.stack([10 * (q[x] - 0.5), 10**0.5 * v[vx]]),
+                 backend="torch")
+        assert own.solve("gauss_newton").cost == pytest.approx(reference.cost, rel=1e-6)
+
+
+def test_initial_numbers_and_parameters():
+    model = block_world(velocity=(2.0, 0.0))
+    truth = model.default_parameters()
+    truth["material/wood.friction"] = 0.37
+    seen = ot.rollout(model, truth, ot.StepSettings(h=0.02), model.rest_state(), 15)
+    p = ot.optimise.Problem(model, 15, h=0.02)
+    p.vary_parameter("material/wood.friction", 0.0, 1.0)
+    p.vary_initial("block", "vx", 0.5, 5.0)
+    p.state.v[0] = 1.5
+    p.track("block", "x", seen.of("block", "x"))
+    best = p.solve("ilqr", tolerance=1e-14)
+    assert best.values["material/wood.friction"] == pytest.approx(0.37, abs=1e-5)
+    assert best.values["block.vx"] == pytest.approx(2.0, abs=1e-5)
+
+
+def test_gradient_against_differences():
+    p = slide(10)
+    p.vary_parameter("body/block.mass", 1.0, 5.0)
+    p.vary_initial("block", "vx")
+    x, lower, upper = p.vector()
+    g = p.gradient()
+    mine = np.concatenate([g.initial, g.parameters, g.u.ravel()])
+
+    def cost(y):
+        p.set_vector(y)
+        return p.gradient().cost
+
+    for i in (0, 1, 2, 7):
+        d = np.zeros(x.size)
+        d[i] = 1e-5
+        assert mine[i] == pytest.approx((cost(x + d) - cost(x - d)) / 2e-5, rel=1e-4, abs=1e-7)
+    assert lower[1] == 1.0 and np.isinf(upper[0])
+
+
+def test_bounds_of_states():
+    p = slide()
+    p.bound("block", "vx", upper=0.9)
+    best = p.solve("ilqr", max_iterations=200)
+    assert best.converged and best.of("block", "vx").max() <= 0.9 + 1e-6
+    assert slide().solve("ilqr").of("block", "vx").max() > 1.0
+
+
+def test_smoothing_moves_a_block_that_sticks():
+    p = slide()
+    p.guess(u=np.full((30, 1), 5.0))  # sticks: the exact gradient says nothing
+    assert p.solve("lbfgs", max_iterations=20).of("block", "x")[-1] < 1e-6
+    best = p.solve("lbfgs", smoothing=(1e-1, 1e-2, 1e-3, 0.0), max_iterations=60)
+    assert abs(best.of("block", "x")[-1] - 0.5) < 0.02
+
+
+def test_same_bits_on_any_number_of_threads():
+    one, two = (slide().solve("multiple_shooting", threads=n, max_iterations=8) for n in (1, 2))
+    np.testing.assert_array_equal(one.u, two.u)
+
+
+def test_errors_name_what_is_wrong():
+    p = slide(5)
+    with pytest.raises(ot.UnknownName, match="did you mean 'block'"):
+        p.track("blok", "x")
+    with pytest.raises(ot.UnknownName, match="a planar body has"):
+        p.vary_initial("block", "z")
+    with pytest.raises(ot.UnknownName, match="did you mean"):
+        p.vary_parameter("body/block.mas")
+    with pytest.raises(ot.Error, match=r"guess of u: expected a number or shape \(5, 1\)"):
+        p.guess(u=np.zeros((4, 1)))
+    with pytest.raises(ot.Error, match="target of block.x: expected"):
+        p.track("block", "x", np.zeros(3))
+    with pytest.raises(ot.Error, match="bounds of block.x: are empty"):
+        p.bound("block", "x", 2, 1)
+    with pytest.raises(ot.Error, match="method: expected one of"):
+        p.solve("newton")
+    with pytest.raises(ot.Error, match="frames are 0 … 5"):
+        p.track("block", "x", at=9)
+    with pytest.raises(ot.Error, match="backend"):
+        p.cost(lambda q, v, u: 0.0, backend="tensorflow")
+    p.vary_controls(2.0, 1.0)
+    with pytest.raises(ot.Error, match="bounds of the controls: are empty"):
+        p.solve()
+    p.vary_controls(20.0, 30.0)
+    with pytest.raises(ot.Error, match="control 'push' at step 0: the start 12 is outside"):
+        p.solve()
+    p = slide(5)
+    p.cost(lambda q, v, u: float("nan"))
+    with pytest.raises(ot.Error, match="cost: is not finite at the first guess: stage 0"):
+        p.solve(progress=False)
+    held = ot.optimise.Problem(block_world(), 5)
+    with pytest.raises(ot.Error, match="nothing varies"):
+        held.solve()
+    p = slide(5)
+    p.cost(lambda q, v, u: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        p.solve(progress=False)
+
+
+def test_stops_when_asked():
+    best = slide().solve("lbfgs", progress=lambda i, *rest: i < 3)
+    assert best.stop == ot.TrajectoryStop.Interrupted and best.iterations == 3
+    assert best.cost < best.history[0, 0]
+
+
+def test_ctrl_c_returns_the_best_so_far():
+    def press(iteration, *rest):
+        if iteration == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    best = slide().solve("lbfgs", progress=press)
+    assert best.stop == ot.TrajectoryStop.Interrupted and best.iterations == 2
+    assert best.cost < best.history[0, 0]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_mpc_holds_a_block_on_its_mark():
+    p = slide(12)
+    p.guess(u=np.zeros((12, 1)))
+    sim = ot.Simulator(p.model, settings=p.settings)
+    sim.state.v[0] = 1.0
+    mpc = ot.optimise.Mpc(p, "gauss_newton", max_iterations=5)
+    for _ in range(60):
+        sim.step(mpc(sim.state))
+    assert abs(sim.of("block", "x") - 0.5) < 0.05 and abs(sim.of("block", "vx")) < 0.1
+
+
+def test_randomised_gradient_points_downhill():
+    p = slide(8)
+    g = p.gradient().u.ravel()
+    cost, r = ot.optimise.randomised_gradient(p, sigma=0.002, samples=200, seed=3)
+    assert cost == pytest.approx(p.gradient().cost, rel=1e-9)
+    assert g @ r / np.linalg.norm(g) / np.linalg.norm(r) > 0.9
+
+
+def test_plots():
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    best = slide().solve("multiple_shooting")
+    assert len(best.plot().lines) == 2

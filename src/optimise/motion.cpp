@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// optimise/motion.cpp: rollouts with feedback, steps from nodes, Jacobians.
+#include "optimise/motion.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+
+namespace orthant::internal {
+
+Motion first_guess(const TrajectoryProblem& p) {
+  const Model& model = *p.model;
+  Motion m;
+  m.start = p.start;
+  m.parameters = p.parameters;
+  m.u = p.controls.size() != 0 ? p.controls : MatX(MatX::Zero(model.control_count(), p.steps));
+  m.q.resize(model.q_size(), p.steps + 1);
+  m.v.resize(model.v_size(), p.steps + 1);
+  m.records.resize(static_cast<std::size_t>(p.steps));
+  return m;
+}
+
+double clip_control(const TrajectoryProblem& p, Index control, Index step, double u) {
+  if (p.u_lower.size() == 0) return u;
+  return std::clamp(u, p.u_lower(control, step), p.u_upper(control, step));
+}
+
+void move_start(const TrajectoryProblem& p, const Motion& from, const VecX& change, Motion& to) {
+  to.start = from.start;
+  to.parameters = from.parameters;
+  Index at = 0;
+  for (const InitialVariable& x : p.initial) {
+    double& number = x.velocity ? to.start.v[x.place] : to.start.q[x.place];
+    number = std::clamp(number + change[at++], x.lower, x.upper);
+  }
+  for (const ParameterVariable& x : p.varied) {
+    double& number = to.parameters.values[x.place];
+    number = std::clamp(number + change[at++], x.lower, x.upper);
+  }
+}
+
+State node_state(const TrajectoryProblem& p, const Motion& m, Index i) {
+  State x = m.start;
+  x.q = m.q.col(i);
+  x.v = m.v.col(i);
+  x.t = m.start.t + i * p.settings.h;
+  x.step = m.start.step + i;
+  return x;
+}
+
+namespace {
+
+void sum_up(const StageCosts& costs, Motion& m) {
+  if (!m.finite) return;
+  m.cost = costs.evaluate(m.q, m.v, m.u, m.parameters.values, nullptr);
+  m.finite = std::isfinite(m.cost.augmented);
+}
+
+}  // namespace
+
+void roll(const TrajectoryProblem& p, const StageCosts& costs, const Feedback& feedback,
+          Motion& m) {
+  StepWorkspace workspace;
+  WarmStart warm;
+  State x = m.start;
+  m.defect.resize(0, 0);
+  m.failed_steps = 0;
+  m.finite = true;
+  m.q.col(0) = x.q;
+  m.v.col(0) = x.v;
+  for (Index i = 0; i < p.steps && m.finite; ++i) {
+    if (feedback) feedback(i, x, m.u);
+    const StepReport report = step(*p.model, m.parameters, p.settings, m.u.col(i), x, warm,
+                                   workspace, &m.records[static_cast<std::size_t>(i)]);
+    m.failed_steps += report.outcome != Outcome::Converged;
+    m.finite = report.outcome != Outcome::NotFinite && x.q.allFinite() && x.v.allFinite();
+    m.q.col(i + 1) = x.q;
+    m.v.col(i + 1) = x.v;
+  }
+  sum_up(costs, m);
+}
+
+void step_from_nodes(const TrajectoryProblem& p, const StageCosts& costs, Motion& m) {
+  const Index n = p.model->v_size();
+  m.q.col(0) = m.start.q;
+  m.v.col(0) = m.start.v;
+  m.defect.resize(2 * n, p.steps);
+  std::atomic<std::int64_t> failed{0};
+  std::atomic<bool> finite{true};
+  parallel_for(static_cast<std::size_t>(p.steps), 4, [&](std::size_t begin, std::size_t end) {
+    StepWorkspace workspace;
+    VecX difference;
+    for (std::size_t k = begin; k < end; ++k) {
+      const auto i = static_cast<Index>(k);
+      State x = node_state(p, m, i);
+      WarmStart warm;
+      const StepReport report =
+          step(*p.model, m.parameters, p.settings, m.u.col(i), x, warm, workspace, &m.records[k]);
+      if (report.outcome != Outcome::Converged) ++failed;
+      if (report.outcome == Outcome::NotFinite || !x.q.allFinite() || !x.v.allFinite()) {
+        finite = false;
+        continue;
+      }
+      boxminus(*p.model, x.q, m.q.col(i + 1), difference);
+      m.defect.col(i).head(n) = difference;
+      m.defect.col(i).tail(n) = x.v - m.v.col(i + 1);
+    }
+  });
+  m.failed_steps = failed;
+  m.finite = finite && m.q.allFinite() && m.v.allFinite();
+  sum_up(costs, m);
+}
+
+void linearise(const TrajectoryProblem& p, const Motion& m, const StepGradientSettings& given,
+               std::vector<StepLinear>& out) {
+  const Model& model = *p.model;
+  const Index n = model.v_size(), nu = model.control_count();
+  const auto np = static_cast<Index>(p.varied.size());
+  StepGradientSettings settings = given;
+  settings.parameters = np > 0;
+  settings.force = true;  // a step that missed its tolerance by little still says where to go
+  out.resize(m.records.size());
+  parallel_for(out.size(), 1, [&](std::size_t begin, std::size_t end) {
+    StateCotangent unit{VecX::Zero(n), VecX::Zero(n)};
+    StepCotangent g;
+    for (std::size_t k = begin; k < end; ++k) {
+      StepLinear& x = out[k];
+      x.A.resize(2 * n, 2 * n);
+      x.B.resize(2 * n, nu);
+      x.P.resize(2 * n, np);
+      StepGradient gradient(model, m.parameters, p.settings, m.records[k], settings);
+      for (Index row = 0; row < 2 * n; ++row) {
+        double& one = row < n ? unit.q[row] : unit.v[row - n];
+        one = 1;
+        gradient.pull_back(unit, {}, g);
+        one = 0;
+        x.A.row(row) << g.q.transpose(), g.v.transpose();
+        if (nu > 0) x.B.row(row) = g.u.transpose();
+        for (Index j = 0; j < np; ++j)
+          x.P(row, j) = g.parameters[p.varied[static_cast<std::size_t>(j)].place];
+      }
+    }
+  });
+}
+
+}  // namespace orthant::internal

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// optimise/riccati_methods.cpp: Gauss–Newton, iLQR and multiple shooting.
+// One sweep gives k, K and the change of the start. What differs is the way forward:
+//   GaussNewton       δu along the linear steps, then a rollout
+//   Ilqr              a rollout with δu = α k + K (x ⊟ x_old)
+//   MultipleShooting  states and controls move along the linear steps; merit cost + ν Σ|defect|
+#include <algorithm>
+#include <cmath>
+
+#include "optimise/methods.hpp"
+#include "orthant/base/parallel.hpp"
+#include "optimise/riccati.hpp"
+
+namespace orthant::internal {
+
+namespace {
+
+constexpr double kArmijo = 1e-4;
+constexpr int kLengths = 12;  // 1, ½, … 2⁻¹¹
+
+/// The step along the linearised motion: z of every stage, δu of every step.
+struct LinearStep {
+  MatX z;   // (2 v_size + parameters) x (steps + 1)
+  MatX du;  // control_count x steps
+  double slope = 0;       // of the augmented cost along it
+  double multiplier = 0;  // largest of the defects
+};
+
+LinearStep linear_step(const Round& round, const Motion& m, const RiccatiSweep& sweep,
+                       const std::vector<StepLinear>& steps,
+                       const std::vector<StageExpansion>& stages) {
+  const TrajectoryProblem& p = round.problem;
+  const Index n = p.model->v_size(), nx = 2 * n, nu = p.model->control_count();
+  const auto np = static_cast<Index>(p.varied.size());
+  LinearStep out;
+  out.z = MatX::Zero(nx + np, p.steps + 1);
+  out.du = MatX::Zero(nu, p.steps);
+  out.z.col(0) = start_tangent(p, sweep.start);
+  VecX slope, curvature;
+  round.costs.parameter_terms(m.parameters.values, slope, curvature);
+  if (np > 0) out.slope += slope.dot(sweep.start.tail(np));
+  for (Index i = 0; i < p.steps; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (p.vary_controls && nu > 0) {
+      VecX du = sweep.k[k] + sweep.K[k] * out.z.col(i);
+      if (p.u_lower.size() != 0)
+        du = du.cwiseMax(p.u_lower.col(i) - m.u.col(i)).cwiseMin(p.u_upper.col(i) - m.u.col(i));
+      out.du.col(i) = du;
+    }
+    out.slope += stages[k].gradient.head(nx).dot(out.z.col(i).head(nx)) +
+                 stages[k].gradient.tail(nu).dot(out.du.col(i));
+    VecX next = steps[k].A * out.z.col(i).head(nx) + steps[k].B * out.du.col(i);
+    if (np > 0) next += steps[k].P * out.z.col(i).tail(np);
+    if (m.defect.size() != 0) next += m.defect.col(i);
+    out.z.col(i + 1).head(nx) = next;
+    out.z.col(i + 1).tail(np) = out.z.col(i).tail(np);
+    const VecX costate = sweep.slope[k + 1] + sweep.curve[k + 1] * out.z.col(i + 1);
+    out.multiplier = std::max(out.multiplier, costate.head(nx).cwiseAbs().maxCoeff());
+  }
+  const auto last = static_cast<std::size_t>(p.steps);
+  out.slope += stages[last].gradient.head(nx).dot(out.z.col(p.steps).head(nx));
+  return out;
+}
+
+double merit(const Motion& m, double weight) {
+  return m.cost.augmented + (m.defect.size() == 0 ? 0 : weight * m.defect.cwiseAbs().sum());
+}
+
+/// A trial of length α from `from`.
+Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
+             const LinearStep& linear, double length) {
+  const TrajectoryProblem& p = round.problem;
+  const Index n = p.model->v_size(), nu = p.model->control_count();
+  Motion m;
+  m.u = from.u;
+  m.q.resize(from.q.rows(), from.q.cols());
+  m.v.resize(from.v.rows(), from.v.cols());
+  m.records.resize(from.records.size());
+  move_start(p, from, length * sweep.start, m);
+  const ShootingMethod method = round.options.method;
+  if (method == ShootingMethod::Ilqr) {
+    const VecX dp = length * sweep.start.tail(static_cast<Index>(p.varied.size()));
+    VecX z(2 * n + dp.size()), dq;
+    z.tail(dp.size()) = dp;
+    roll(p, round.costs,
+         [&](Index i, const State& x, MatX& u) {
+           const auto k = static_cast<std::size_t>(i);
+           boxminus(*p.model, x.q, from.q.col(i), dq);
+           z.head(n) = dq;
+           z.segment(n, n) = x.v - from.v.col(i);
+           const VecX du = length * sweep.k[k] + sweep.K[k] * z;
+           for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
+         },
+         m);
+    return m;
+  }
+  for (Index i = 0; i < p.steps; ++i)
+    for (Index c = 0; c < nu; ++c)
+      m.u(c, i) = clip_control(p, c, i, from.u(c, i) + length * linear.du(c, i));
+  if (method == ShootingMethod::GaussNewton) {
+    roll(p, round.costs, {}, m);
+    return m;
+  }
+  VecX q;
+  for (Index i = 1; i <= p.steps; ++i) {
+    boxplus(*p.model, from.q.col(i), length * linear.z.col(i).head(n), q);
+    m.q.col(i) = q;
+    m.v.col(i) = from.v.col(i) + length * linear.z.col(i).segment(n, n);
+  }
+  step_from_nodes(p, round.costs, m);
+  return m;
+}
+
+/// The longest length that lowers the merit enough. Several are tried at once where there are
+/// threads; the choice is that of trying them one after the other.
+bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const LinearStep& linear,
+            double slope, double weight, Motion& next, double& length) {
+  const double now = merit(from, weight);
+  const auto batch = static_cast<std::size_t>(std::clamp(thread_count(), 1, 4));
+  for (int first = 0; first < kLengths; first += static_cast<int>(batch)) {
+    std::vector<Motion> tried(std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
+    parallel_for(tried.size(), 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k)
+        tried[k] = trial(round, from, sweep, linear,
+                         std::ldexp(1.0, -(first + static_cast<int>(k))));
+    });
+    for (std::size_t k = 0; k < tried.size(); ++k) {
+      ++round.result.evaluations;
+      length = std::ldexp(1.0, -(first + static_cast<int>(k)));
+      const double then = merit(tried[k], weight);
+      if (!tried[k].finite || !(then < now) || then > now + kArmijo * length * slope) continue;
+      next = std::move(tried[k]);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+TrajectoryStop riccati_round(Round& round, Motion& motion) {
+  const TrajectoryProblem& p = round.problem;
+  const TrajectoryOptions& options = round.options;
+  const bool nodes = options.method == ShootingMethod::MultipleShooting;
+  std::vector<StepLinear> steps;
+  std::vector<StageExpansion> stages;
+  double damping = 1e-6, weight = 0;
+  const double first = std::abs(motion.cost.augmented);
+  TrajectoryStop stop = TrajectoryStop::IterationLimit;
+  while (!round.spent(stop)) {
+    linearise(p, motion, options.gradient, steps);
+    round.costs.evaluate(motion.q, motion.v, motion.u, motion.parameters.values, &stages);
+    bool moved = false, converged = false;
+    double length = 0;
+    for (; damping < 1e10 && !moved && !converged; damping = std::max(1e-5, damping * 10)) {
+      const RiccatiSweep sweep = riccati(p, round.costs, motion, steps, stages, damping);
+      if (!sweep.ok) continue;
+      const LinearStep linear = linear_step(round, motion, sweep, steps, stages);
+      double slope = -sweep.promised;
+      if (nodes) {
+        weight = std::max(weight, 1.5 * linear.multiplier);
+        slope = linear.slope - weight * motion.defect.cwiseAbs().sum();
+      }
+      converged = std::abs(slope) <= options.tolerance *
+                                         (std::abs(motion.cost.augmented) + 1e-6 * first) &&
+                  motion.largest_defect() <= options.feasibility;
+      if (converged && !nodes) break;
+      Motion next;
+      moved = slope < 0 && search(round, motion, sweep, linear, slope, weight, next, length);
+      if (moved) motion = std::move(next);
+      if (moved || converged) break;  // a last step of multiple shooting closes the defects
+      if (TrajectoryStop reason; round.spent(reason)) return reason;
+    }
+    if (converged) {
+      if (moved && !round.keep(motion, length, damping)) return TrajectoryStop::Interrupted;
+      return TrajectoryStop::Converged;
+    }
+    if (!moved) return TrajectoryStop::NoDescent;
+    if (!round.keep(motion, length, damping)) return TrajectoryStop::Interrupted;
+    if (length >= 0.5) damping = std::max(1e-9, damping * 0.1);
+  }
+  return stop;
+}
+
+}  // namespace orthant::internal
