@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,7 @@ namespace {
 struct OutputOptions {
   std::string run, output, vtk, csv, colour = "displacement";
   std::vector<std::string> signals;
-  std::int64_t every = 1;
+  std::optional<std::int64_t> every;  // not given: chosen by `view`, else all frames
   bool no_open = false, json = false, wide = false;
 };
 
@@ -46,9 +48,39 @@ PartColour colour_of(const std::string& word) {
                                       near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
+constexpr double kMaxPage = 200e6;  // bytes of data that a browser still opens in seconds
+
+/// Bytes of a page with every frame: floats, four bytes in base64 for every three.
+double page_bytes(const TrajectorySize& size) {
+  const double frames = static_cast<double>(size.frames);
+  const double numbers = frames * (13.0 * static_cast<double>(size.bodies) +
+                                   4.0 * static_cast<double>(size.nodes) + 12.0) +
+                         12.0 * static_cast<double>(size.contacts);
+  return numbers * sizeof(float) * 4 / 3;
+}
+
+/// Which frames a page gets: those asked for, else as many as a browser opens with ease.
+std::int64_t frames_of_page(const OutputOptions& options) {
+  const double bytes = page_bytes(trajectory_size(options.run));
+  const double every = static_cast<double>(options.every.value_or(1));
+  if (bytes / every <= kMaxPage) return options.every.value_or(1);
+  if (options.every) {
+    fmt::print(stderr,
+               "note: the page will have about {:.0f} MB; a larger --every makes it smaller\n",
+               bytes / every / 1e6);
+    return *options.every;
+  }
+  const auto chosen = static_cast<std::int64_t>(std::ceil(bytes / kMaxPage));
+  fmt::print(stderr,
+             "note: with all frames the page would have about {:.0f} MB; it has every {}th frame "
+             "(--every 1: all)\n",
+             bytes / 1e6, chosen);
+  return chosen;
+}
+
 int run_view(const OutputOptions& options) {
   const PartColour colour = colour_of(options.colour);
-  const Trajectory t = read_trajectory(options.run, {.every = options.every});
+  const Trajectory t = read_trajectory(options.run, {.every = frames_of_page(options)});
   const std::string json = view_json(t, options.run, colour);
   const bool own = options.output.empty();
   const std::string path =
@@ -61,11 +93,9 @@ int run_view(const OutputOptions& options) {
 }
 
 int run_plot(const OutputOptions& options) {
-  const Trajectory t = read_trajectory(options.run, {.every = options.every});
-  std::vector<Signal> signals;
-  signals.reserve(options.signals.size() + 1);
-  for (const std::string& name : options.signals) signals.push_back(signal_of(t, name));
-  if (signals.empty()) signals.push_back(signal_of(t, "energy"));
+  std::vector<std::string> names = options.signals;
+  if (names.empty()) names.emplace_back("energy");
+  const auto [t, signals] = read_signals(options.run, names, options.every.value_or(1));
   const std::string path = options.output.empty() ? options.run + "/plot.svg" : options.output;
   if (path.ends_with(".png"))
     write_file(path, plot_png(t, signals, t.name));
@@ -88,7 +118,7 @@ int run_export(const OutputOptions& options) {
     throw Error("--wide", "is a form of the table: give --csv FILE as well");
   if (options.vtk.empty() && options.csv.empty())
     throw Error("export", "say what to write: --vtk DIR, --csv FILE or both");
-  const Trajectory t = read_trajectory(options.run, {.every = options.every});
+  const Trajectory t = read_trajectory(options.run, {.every = options.every.value_or(1)});
   if (!options.vtk.empty()) {
     write_vtk(t, options.run, options.vtk);
     fmt::print("{}/shapes.pvd, bodies.pvd{}{}: {} frames\n", options.vtk,
@@ -157,8 +187,8 @@ void add_export(Program& program) {
   Command command =
       add_command(program, "export", "Write a run for ParaView or as a table", options);
   command.option("--vtk", options->vtk, "folder for ParaView: open shapes.pvd").value_name("DIR");
-  command.option("--csv", options->csv, "table: one row a frame and body").value_name("FILE");
-  command.flag("--wide", options->wide, "with --csv: one row a frame, as orthant fit reads it");
+  command.option("--csv", options->csv, "table: one row per frame and body").value_name("FILE");
+  command.flag("--wide", options->wide, "with --csv: one row per frame, as orthant fit reads it");
   command.footer(
       "Example:\n  orthant export run --vtk run_vtk\n  orthant export run --csv run.csv\n"
       "  orthant export run --csv run.csv --wide\n");

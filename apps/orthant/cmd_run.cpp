@@ -39,7 +39,7 @@ struct RunCommandOptions {
   bool quiet = false;
 };
 
-/// One process a run directory: held while the command runs, released by the system whatever
+/// One process per run directory: held while the command runs, released by the system whatever
 /// happens.
 class FolderLock {
  public:
@@ -134,9 +134,11 @@ int run_scene(const RunCommandOptions& options) {
   if (options.scene.empty() && !options.run.resume)
     throw Error("run", "expected a scene (or --resume with the folder of a run)");
   set_thread_count(options.threads);
-  const FolderLock lock(options.folder);
+  // Before anything is written: a scene that is wrong or a wrong folder leaves nothing behind.
   LoadedScene scene = options.scene.empty() ? scene_of_run(options.folder)
                                             : load_scene(options.scene, options.scene_options);
+  refuse_foreign_files(options.folder);
+  const FolderLock lock(options.folder);
   if (!options.quiet)
     for (const std::string& note : scene.notes) fmt::print(stderr, "note: {}\n", note);
   struct sigaction action{};  // from the first file on disk on, a stop is a clean one

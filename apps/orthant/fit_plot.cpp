@@ -6,27 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
+#include "orthant/base/atomic_file.hpp"
+#include "orthant/base/axis.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::app {
 namespace {
 
 constexpr double kWidth = 420, kHeight = 300, kLeft = 58, kRight = 14, kTop = 34, kBottom = 46;
-
-struct Axis {
-  double lo, hi, step;
-};
-
-/// About five ticks at 1, 2 or 5 times a power of ten.
-Axis axis_of(double lo, double hi) {
-  if (!(hi > lo)) hi = lo + 1;
-  const double raw = (hi - lo) / 5, power = std::pow(10, std::floor(std::log10(raw)));
-  const double share = raw / power;
-  const double step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
-  return {step * std::floor(lo / step), step * std::ceil(hi / step), step};
-}
 
 class Panel {
  public:
@@ -37,8 +25,8 @@ class Panel {
       for (const double y : c.y) lo[1] = std::min(lo[1], y), hi[1] = std::max(hi[1], y);
     }
     if (!(lo[0] <= hi[0])) lo[0] = lo[1] = 0, hi[0] = hi[1] = 1;
-    x_ = axis_of(lo[0], hi[0]);
-    y_ = axis_of(lo[1], hi[1]);
+    x_ = Axis(lo[0], hi[0]);
+    y_ = Axis(lo[1], hi[1], 0.04);
   }
 
   std::string draw() const {
@@ -56,12 +44,8 @@ class Panel {
   }
 
  private:
-  double px(double x) const {
-    return left_ + kLeft + (x - x_.lo) / (x_.hi - x_.lo) * (kWidth - kLeft - kRight);
-  }
-  double py(double y) const {
-    return kHeight - kBottom - (y - y_.lo) / (y_.hi - y_.lo) * (kHeight - kTop - kBottom);
-  }
+  double px(double x) const { return left_ + kLeft + x_.share(x) * (kWidth - kLeft - kRight); }
+  double py(double y) const { return kHeight - kBottom - y_.share(y) * (kHeight - kTop - kBottom); }
 
   std::string frame() const {
     std::string out = fmt::format(
@@ -69,18 +53,16 @@ class Panel {
         "stroke=\"#888\"/>\n<text x=\"{:.1f}\" y=\"20\" font-weight=\"bold\">{}</text>\n",
         left_ + kLeft, kTop, kWidth - kLeft - kRight, kHeight - kTop - kBottom, left_ + kLeft,
         panel_.title);
-    for (double x = x_.lo; x <= x_.hi + 0.5 * x_.step; x += x_.step)
+    for (const double x : x_.ticks())
       out += fmt::format(
-          "<text x=\"{0:.1f}\" y=\"{1:.1f}\" text-anchor=\"middle\">{3:.4g}</text>\n"
+          "<text x=\"{0:.1f}\" y=\"{1:.1f}\" text-anchor=\"middle\">{3}</text>\n"
           "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{2:.1f}\" y2=\"{4:.1f}\" stroke=\"#888\"/>\n",
-          px(x), kHeight - kBottom + 16, kHeight - kBottom, std::abs(x) < 1e-12 ? 0 : x,
-          kHeight - kBottom + 4);
-    for (double y = y_.lo; y <= y_.hi + 0.5 * y_.step; y += y_.step)
+          px(x), kHeight - kBottom + 16, kHeight - kBottom, x_.text(x), kHeight - kBottom + 4);
+    for (const double y : y_.ticks())
       out += fmt::format(
-          "<text x=\"{0:.1f}\" y=\"{1:.1f}\" text-anchor=\"end\">{2:.4g}</text>\n"
+          "<text x=\"{0:.1f}\" y=\"{1:.1f}\" text-anchor=\"end\">{2}</text>\n"
           "<line x1=\"{3:.1f}\" x2=\"{4:.1f}\" y1=\"{5:.1f}\" y2=\"{5:.1f}\" stroke=\"#ddd\"/>\n",
-          left_ + kLeft - 6, py(y) + 4, std::abs(y) < 1e-12 ? 0 : y, left_ + kLeft,
-          left_ + kWidth - kRight, py(y));
+          left_ + kLeft - 6, py(y) + 4, y_.text(y), left_ + kLeft, left_ + kWidth - kRight, py(y));
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                        left_ + 0.5 * (kLeft + kWidth - kRight), kHeight - 10, panel_.x_label);
     out += fmt::format(
@@ -109,23 +91,21 @@ class Panel {
 
   const PlotPanel& panel_;
   double left_;
-  Axis x_{}, y_{};
+  Axis x_, y_;
 };
 
 }  // namespace
 
 void write_svg(const std::string& path, const std::vector<PlotPanel>& panels) {
-  std::ofstream file(path);
   const double width = kWidth * static_cast<double>(panels.size());
-  file << fmt::format(
+  std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
       "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
       width, kHeight);
   for (std::size_t i = 0; i < panels.size(); ++i)
-    file << Panel(panels[i], kWidth * static_cast<double>(i)).draw();
-  file << "</svg>\n";
-  if (!file.flush()) throw Error(path, "cannot be written");
+    text += Panel(panels[i], kWidth * static_cast<double>(i)).draw();
+  write_file(path, text + "</svg>\n");
 }
 
 }  // namespace orthant::app

@@ -2,8 +2,11 @@
 // orthant/main.cpp: arguments => command => exit code.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
+#include <system_error>
 
 #include "command.hpp"
 #include "orthant/base/error.hpp"
@@ -35,9 +38,15 @@ int main_of(int argc, char** argv) {
   for (const auto add : kCommands) add(program);
   int exit_code = kSuccess;
   const Run run = program.parse(argc, argv, exit_code);
-  if (!run) return exit_code;
   try {
-    return run();
+    if (run) exit_code = run();
+    // What is still in the buffer may meet a full disk.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+    fmt::print(stderr, "orthant: standard output cannot be written: {}\n", std::strerror(errno));
+    return kBadInput;
+  } catch (const std::system_error& error) {  // of fmt::print and of files: full disk, no rights
+    fmt::print(stderr, "orthant: {}\n", error.what());
+    return kBadInput;
   } catch (const Error& error) {
     fmt::print(stderr, "orthant: {}\n", error.what());
     return kBadInput;

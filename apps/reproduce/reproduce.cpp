@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "orthant/base/axis.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::reproduce {
@@ -31,16 +32,13 @@ constexpr std::array kExperiments = {
 
 /// Ticks at round numbers, or powers of ten.
 std::vector<double> ticks(double lo, double hi, bool logarithmic) {
-  std::vector<double> at;
   if (logarithmic) {
+    std::vector<double> at;
     for (double e = std::ceil(lo); e <= hi + 1e-9; e += std::max(1.0, std::floor((hi - lo) / 6)))
       at.push_back(e);
     return at;
   }
-  const double raw = (hi - lo) / 5, power = std::pow(10, std::floor(std::log10(raw)));
-  const double step = raw / power < 2 ? 2 * power : raw / power < 5 ? 5 * power : 10 * power;
-  for (double x = std::ceil(lo / step) * step; x <= hi + 1e-9 * step; x += step) at.push_back(x);
-  return at;
+  return Axis(lo, hi).ticks();
 }
 
 }  // namespace
@@ -98,8 +96,9 @@ std::string plot_svg(std::string_view title, std::string_view x_label, std::stri
       y1 = std::max(y1, map_y(c.y[i]));
     }
   if (x0 > x1) x0 = x1 = y0 = y1 = 0;  // not a single point
-  if (!(x1 > x0)) x1 = x0 + 1;
-  if (!(y1 > y0)) y1 = y0 + 1;
+  // Constant up to rounding: widened, and no curve lies on the frame.
+  const Axis across(x0, x1), up(y0, y1, 0.04);
+  x0 = across.lo, x1 = across.hi, y0 = up.lo, y1 = up.hi;
   const auto px = [&](double x) { return kL + (x - x0) / (x1 - x0) * (kW - kL - kR); };
   const auto py = [&](double y) { return kH - kB - (y - y0) / (y1 - y0) * (kH - kT - kB); };
   std::ostringstream out;
@@ -111,11 +110,13 @@ std::string plot_svg(std::string_view title, std::string_view x_label, std::stri
   for (const double t : ticks(x0, x1, log_x))
     out << "<line x1=\"" << px(t) << "\" x2=\"" << px(t) << "\" y1=\"" << kT << "\" y2=\""
         << kH - kB << "\" stroke=\"#ddd\"/><text x=\"" << px(t) << "\" y=\"" << kH - kB + 16
-        << "\" text-anchor=\"middle\">" << number(log_x ? std::pow(10, t) : t) << "</text>\n";
+        << "\" text-anchor=\"middle\">" << (log_x ? number(std::pow(10, t)) : across.text(t))
+        << "</text>\n";
   for (const double t : ticks(y0, y1, log_y))
     out << "<line x1=\"" << kL << "\" x2=\"" << kW - kR << "\" y1=\"" << py(t) << "\" y2=\""
         << py(t) << "\" stroke=\"#ddd\"/><text x=\"" << kL - 6 << "\" y=\"" << py(t) + 4
-        << "\" text-anchor=\"end\">" << number(log_y ? std::pow(10, t) : t) << "</text>\n";
+        << "\" text-anchor=\"end\">" << (log_y ? number(std::pow(10, t)) : up.text(t))
+        << "</text>\n";
   for (std::size_t c = 0; c < curves.size(); ++c) {
     const char* colour = kColours[c % std::size(kColours)];
     out << "<polyline fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"1.6\" points=\"";

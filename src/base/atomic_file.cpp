@@ -34,23 +34,48 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// Where a symbolic link leads, itself for anything else. The last name need not exist.
+std::string behind_links(const std::string& path) {
+  std::string at = path;
+  for (int i = 0; i < 40; ++i) {  // the limit of the kernel
+    char target[4096];
+    const ssize_t size = ::readlink(at.c_str(), target, sizeof target);
+    if (size < 0) return at;
+    const std::string next(target, static_cast<std::size_t>(size));
+    at = next.starts_with('/') ? next : folder_of(at) + "/" + next;
+  }
+  errno = ELOOP;
+  fail(path, "cannot be written");
+}
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail(path, "cannot be written");
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::string path) : path_(behind_links(path)) {
   struct stat info{};
-  if (::stat(path_.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    throw Error(path_, "is a folder, expected a file name");
-  }
+  const bool exists = ::stat(path_.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) throw Error(path_, "is a folder, expected a file name");
+  if (exists && !S_ISREG(info.st_mode))
+    throw Error(path_, "is a device or a pipe, expected a file name");
   temporary_ = path_ + ".XXXXXX.tmp";
   const Descriptor file{::mkstemps(temporary_.data(), 4)};
   if (file.fd < 0) {
     temporary_.clear();
     fail(path_, "cannot be written");
   }
-  // mkstemp makes private files; a result file gets the rights any new file would have.
+  // mkstemp makes private files; a result file keeps its rights, a new one gets what any new file
+  // would have.
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(file.fd, 0666 & ~mask) != 0) {
+  if (::fchmod(file.fd, exists ? info.st_mode & 07777 : 0666 & ~mask) != 0) {
     ::unlink(temporary_.c_str());
     fail(path_, "cannot be written");
   }
@@ -74,16 +99,18 @@ void AtomicFile::commit() {
 }
 
 void write_file(const std::string& path, std::string_view text) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    const Descriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (device.fd < 0) fail(path, "cannot be written");
+    write_all(device.fd, text, path);
+    return;
+  }
   AtomicFile out(path);
   {
     const Descriptor file{::open(out.temporary_path().c_str(), O_WRONLY | O_CLOEXEC)};
     if (file.fd < 0) fail(path, "cannot be written");
-    while (!text.empty()) {
-      const ssize_t count = ::write(file.fd, text.data(), text.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) fail(path, "cannot be written");
-      text.remove_prefix(static_cast<std::size_t>(count));
-    }
+    write_all(file.fd, text, path);
   }
   out.commit();
 }

@@ -148,6 +148,7 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
     entry.impulse_W *= scale;
     entry.torque_W.setZero();
     entry.normal_W = flexible[c].normal;
+    entry.point_W = flexible[c].point;
     warm.contacts.push_back(entry);
   }
   // Nodes come after bodies, rows of a recursion after those it began with.

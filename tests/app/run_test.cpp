@@ -106,6 +106,26 @@ TEST(RunCommand, SaysThatElementsWouldHaveInverted) {
   EXPECT_EQ(slow.out.find("would invert"), std::string::npos);
 }
 
+TEST(RunCommand, LeavesTheUsersFolderAlone) {
+  const TemporaryFolder folder;
+  write_file(folder.file("scene.yaml"), starter_scene("heap"));
+  const CommandResult here =
+      run_command("run " + folder.file("scene.yaml") + " -o " + folder.file("") + " --steps 2");
+  EXPECT_EQ(here.code, 2);
+  EXPECT_THAT(here.err, HasSubstr("would be replaced"));
+  EXPECT_EQ(read_file(folder.file("scene.yaml")), starter_scene("heap"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("lock")));
+}
+
+TEST(RunCommand, AFullDiskBehindStandardOutputIsAnError) {
+  for (const char* command : {"--help", "completion bash", "bench --list", "check --schema"}) {
+    const int status = std::system(
+        (ORTHANT_BUILD_DIR "/bin/orthant " + std::string(command) + " >/dev/full 2>/dev/null")
+            .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << command;
+  }
+}
+
 TEST(RunCommand, SuggestsCommandsAndCompletes) {
   const CommandResult wrong = run_command("solv x.dat");
   EXPECT_EQ(wrong.code, 2);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "orthant/base/axis.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
 
@@ -78,7 +79,9 @@ TEST(Plot, PngHasTheCurveWhereTheAxesSay) {
   ASSERT_EQ(p.height, 2 * (450 + 18u));  // one row of names
   // The axes: 80 to 780 across, 58 to 418 down, two pixels a unit.
   const auto x = [](double time) { return static_cast<std::size_t>(2 * (80 + 700 * time)); };
-  const auto y = [](double value) { return static_cast<std::size_t>(2 * (418 - 360 * value)); };
+  const auto y = [](double value) {
+    return static_cast<std::size_t>(2 * (418 - 360 * (value + 0.04) / 1.08));  // 4 % on both sides
+  };
   for (const double time : {0.11, 0.33, 0.52, 0.93}) {
     EXPECT_EQ(p.at(x(time), y(time)), 0x1f77b4) << time;
     if (time > 0.3) {
@@ -91,6 +94,41 @@ TEST(Plot, PngHasTheCurveWhereTheAxesSay) {
   for (std::size_t column = 0; column < p.width; ++column)
     for (std::size_t row = 10; row < 50; ++row) dark += p.at(column, row) == 0;
   EXPECT_GT(dark, 500);
+}
+
+// Energies of a body at rest: equal but for the last bit. Adding a tick's step to them changed
+// nothing, and the plot never ended.
+TEST(Plot, ASignalThatIsConstantUpToRoundingHasTicks) {
+  const Trajectory t = ramp();
+  for (const double value : {9.81, 1e300, -3e-9, 0.0}) {
+    Signal s{"energy", "J", std::vector<double>(t.time.size(), value)};
+    s.values[7] = std::nextafter(value, 1e301);
+    const std::string svg = plot_svg(t, {s}, "rest");
+    EXPECT_LT(svg.size(), 20000u) << value;
+    EXPECT_NE(svg.find("<polyline"), std::string::npos);
+  }
+}
+
+TEST(Axis, TicksAreRoundFewAndTellApart) {
+  for (const auto& [lo, hi] : {std::pair{0.0, 1.0},
+                               {-1e300, 1e300},
+                               {1.0, 1 + 1e-9},
+                               {5.0, 5.0},
+                               {1e-300, 3e-300},
+                               {-7.0, 1e6},
+                               {-INFINITY, INFINITY}}) {
+    const Axis axis(lo, hi, 0.04);
+    const std::vector<double> ticks = axis.ticks();
+    EXPECT_GE(ticks.size(), 3u) << lo << " " << hi;
+    EXPECT_LE(ticks.size(), 9u) << lo << " " << hi;
+    for (std::size_t i = 0; i < ticks.size(); ++i) {
+      EXPECT_GE(axis.share(ticks[i]), -1e-6);
+      EXPECT_LE(axis.share(ticks[i]), 1 + 1e-6);
+      if (i > 0) {
+        EXPECT_NE(axis.text(ticks[i]), axis.text(ticks[i - 1]));
+      }
+    }
+  }
 }
 
 TEST(Plot, RefusesWhatHasNoPicture) {

@@ -93,6 +93,58 @@ TEST(Run, RefusesToMixScenesOrOverwrite) {
   EXPECT_THROW((void)read_trajectory(folder.file("nowhere")), Error);
 }
 
+TEST(Run, NeverReplacesTheUsersOwnScene) {
+  const TemporaryFolder folder;
+  write_file(folder.file("scene.yaml"), starter_scene("heap"));
+  EXPECT_THROW(SceneRun(load_scene(folder.file("scene.yaml")), folder.file("")), Error);
+  EXPECT_EQ(read_file(folder.file("scene.yaml")), starter_scene("heap"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("trajectory")));
+}
+
+TEST(Run, KilledBeforeItsFirstCheckpointItBeginsAgain) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run");
+  SceneRun whole(heap(), folder.file("whole"), {.steps = 5});
+  finish(whole);
+  {
+    const SceneRun run(heap(), path);
+  }
+  std::filesystem::remove(path + "/checkpoint.h5");
+  SceneRun again(scene_of_run(path), path, {.resume = true, .steps = 5});
+  EXPECT_FALSE(again.resumed());
+  finish(again);
+  EXPECT_EQ(again.hash(), whole.hash());
+  std::filesystem::remove(path + "/checkpoint.h5");
+  std::filesystem::remove(path + "/scene.yaml");
+  EXPECT_THROW((void)scene_of_run(path), Error);
+}
+
+// Any flipped bit of the numbers is noticed; HDF5 itself would hand it out.
+TEST(Run, ADamagedCheckpointIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run");
+  {
+    SceneRun run(heap(), path, {.steps = 3});
+    finish(run);
+  }
+  const std::string good = read_file(path + "/checkpoint.h5");
+  SceneRun whole(scene_of_run(path), path, {.resume = true, .steps = 6});
+  const State state = whole.state();
+  // The bytes of q as they lie in the file.
+  const std::string bytes(reinterpret_cast<const char*>(state.q.data()), 24);
+  const std::size_t at = good.find(bytes);
+  ASSERT_NE(at, std::string::npos) << "q is not stored as plain doubles any more";
+  std::string bad = good;
+  bad[at] = static_cast<char>(bad[at] ^ 1);
+  write_file(path + "/checkpoint.h5", bad);
+  try {
+    const SceneRun run(scene_of_run(path), path, {.resume = true});
+    FAIL() << "a flipped bit was not noticed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("damaged"));
+  }
+}
+
 TEST(Run, FullDiskIsAnErrorThatKeepsWhatThereIs) {
   const TemporaryFolder folder;
   const std::string path = folder.file("run");
@@ -202,6 +254,26 @@ std::vector<float> floats_of(const std::string& text) {
   std::vector<float> out(bytes.size() / 4);
   std::memcpy(out.data(), bytes.data(), out.size() * 4);
   return out;
+}
+
+TEST(Trajectory, SignalsReadBySegmentsAreThoseOfTheWhole) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run");
+  SceneRun run(heap({"record.checkpoint_every=7"}), path);
+  finish(run);
+  const std::vector<std::string> names = {"energy", "body/crate.z", "body/crate.speed", "pressed"};
+  for (const std::int64_t every : {1, 3, 40}) {
+    const Trajectory whole = read_trajectory(path, {.every = every});
+    const RunSignals parts = read_signals(path, names, every);
+    EXPECT_EQ(parts.frames.time, whole.time);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      EXPECT_EQ(parts.signals[i].values, signal_of(whole, names[i]).values) << names[i];
+  }
+  const Trajectory whole = read_trajectory(path);
+  const TrajectorySize size = trajectory_size(path);
+  EXPECT_EQ(size.frames, whole.frame_count());
+  EXPECT_EQ(size.bodies, whole.body_count());
+  EXPECT_EQ(size.contacts, whole.contact_offset.back());
 }
 
 TEST(Output, ViewPageHoldsTheRunAndEndsNoScript) {

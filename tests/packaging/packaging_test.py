@@ -32,6 +32,7 @@ class Packaging(unittest.TestCase):
             self.assertEqual(run(build / "consumer").strip(), VERSION)
             for path in [*prefix.rglob("*.cmake"), *prefix.rglob("*.hpp")]:
                 self.assertNotIn(str(HERE.parents[1]), path.read_text(), path)
+            self.assertEqual([*prefix.rglob("*.py*")], [], "Python files in the prefix")
             if HAS_COMMAND == "1":
                 clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
                 self.assertIn(VERSION, run(prefix / "bin/orthant", "--version", env=clean))

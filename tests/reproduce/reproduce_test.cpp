@@ -2,6 +2,8 @@
 // The experiments of the literature in their quick forms: every check must hold.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <filesystem>
 #include <fstream>
 
@@ -82,6 +84,12 @@ TEST(Reproduce, ForeignAndDamagedCheckpointsAreRefused) {
                Error);
   EXPECT_THROW((void)rods.run({.quick = true, .size = 60, .resume = true}), Error);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Reproduce, PlotsOfConstantsUpToRoundingEnd) {
+  const Curve rest[] = {{"rest", {0, 1}, {9.81, std::nextafter(9.81, 10)}}};
+  const std::string svg = plot_svg("rest", "x", "y", rest, false, false);
+  EXPECT_LT(svg.size(), 5000U);
 }
 
 TEST(Reproduce, PlotsOfNoPointAreEmpty) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/atomic_file.hpp: a file appears whole or not at all.
 // Write to temporary_path(), then commit(): flushes to disk and renames over the target. Without a
-// commit (an exception on the way) the temporary is removed and the target stays as it was.
+// commit (an exception on the way) the temporary is removed and the target stays as it was. A file
+// that is there already keeps its rights; a symbolic link stays a link, and its target is replaced.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace orthant {
 
 class AtomicFile {
  public:
-  /// Throws Error unless the folder of `path` exists and `path` is not a folder itself.
+  /// Throws Error unless the folder of `path` exists and `path` is a regular file or nothing yet: a
+  /// folder, a device or a pipe cannot be replaced.
   explicit AtomicFile(std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -26,7 +28,7 @@ class AtomicFile {
   std::string temporary_;
 };
 
-/// The whole of `text` as the content of `path`.
+/// The whole of `text` as the content of `path`; written into a device or a pipe as it is.
 void write_file(const std::string& path, std::string_view text);
 
 /// The content of a file. Throws Error when it is missing, unreadable or a folder.

@@ -66,8 +66,11 @@ class SceneRun {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The scene a run was begun with, from its folder.
+/// The scene a run was begun with, from its folder; the run need not have reached a checkpoint.
 LoadedScene scene_of_run(const std::string& folder);
+/// Throws Error where a new run in `folder` would replace files that are not of a run, such as the
+/// scene it is made from.
+void refuse_foreign_files(const std::string& folder);
 /// True where `folder` holds a run that can be resumed.
 bool is_run(const std::string& folder);
 

@@ -56,6 +56,13 @@ struct TrajectoryOptions {
 /// Reads the run in `folder`. Throws Error where there is none or a file is damaged.
 Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& options = {});
 
+/// How much a run holds, without reading the frames.
+struct TrajectorySize {
+  std::int64_t frames = 0, bodies = 0, nodes = 0;
+  std::int64_t contacts = 0;  ///< recorded, over all frames
+};
+TrajectorySize trajectory_size(const std::string& folder);
+
 /// FNV-1a of every number in it: equal hashes, equal bits.
 std::uint64_t hash_of(const Trajectory& trajectory);
 
@@ -68,5 +75,13 @@ struct Signal {
 Signal signal_of(const Trajectory& trajectory, std::string_view name);
 /// The signals of the whole run; those of bodies come in addition.
 std::vector<std::string_view> signal_names();
+
+/// Signals of a run, read segment by segment: memory for the signals alone, however long the run.
+struct RunSignals {
+  Trajectory frames;  ///< names and times, nothing else
+  std::vector<Signal> signals;
+};
+RunSignals read_signals(const std::string& folder, const std::vector<std::string>& names,
+                        std::int64_t every = 1);
 
 }  // namespace orthant

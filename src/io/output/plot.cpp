@@ -4,9 +4,9 @@
 // and highest value of each pixel column.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "io/output/canvas.hpp"
+#include "orthant/base/axis.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/io/output.hpp"
 
@@ -19,39 +19,10 @@ using io::Curve;
 
 constexpr double kWidth = 800, kHeight = 450;
 constexpr double kLeft = 80, kRight = 20, kTop = 40, kBottom = 50, kFont = 13;
+constexpr double kMargin = 0.04;  // above and below the curves, of their range
 constexpr const char *kGrid = "#dddddd", *kFrame = "#333333";
 constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                     "#ff7f0e", "#17becf", "#8c564b", "#e377c2"};
-
-std::string tick_text(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", value);
-  return buffer;
-}
-
-/// A range with round ticks: steps of 1, 2 or 5 times a power of ten.
-struct Axis {
-  double lo = 0, hi = 1, step = 0.2;
-
-  Axis(double low, double high) : lo(low), hi(high) {
-    if (!(hi > lo)) {
-      const double pad = std::max(std::abs(lo), 1.0) * 0.5;
-      lo -= pad;
-      hi += pad;
-    }
-    const double rough = (hi - lo) / 6, power = std::pow(10, std::floor(std::log10(rough)));
-    step = rough / power > 5   ? 10 * power
-           : rough / power > 2 ? 5 * power
-           : rough / power > 1 ? 2 * power
-                               : power;
-  }
-  double share(double value) const { return (value - lo) / (hi - lo); }
-  template <class F>
-  void ticks(F&& draw) const {
-    for (double k = std::ceil(lo / step - 1e-9); k * step <= hi + 1e-9 * step; ++k)
-      draw(k * step + 0.0);  // -0 + 0 is 0
-  }
-};
 
 double x_of(const Axis& axis, double t) {
   return kLeft + axis.share(t) * (kWidth - kLeft - kRight);
@@ -111,7 +82,7 @@ std::string draw(const Trajectory& t, const std::vector<Signal>& signals, const 
   if (signals.empty()) throw Error("plot", "needs at least one signal");
   double low = INFINITY, high = -INFINITY;
   for (const Signal& s : signals) {
-    if (s.values.size() != t.time.size()) throw Error(s.name, "must have one value a frame");
+    if (s.values.size() != t.time.size()) throw Error(s.name, "must have one value per frame");
     for (const double v : s.values) {
       if (!std::isfinite(v)) continue;
       low = std::min(low, v);
@@ -119,7 +90,7 @@ std::string draw(const Trajectory& t, const std::vector<Signal>& signals, const 
     }
   }
   if (!(high >= low)) throw Error(signals[0].name, "has no finite value");
-  const Axis across(t.time.front(), t.time.back()), up(low, high);
+  const Axis across(t.time.front(), t.time.back()), up(low, high, kMargin);
   const Legend legend(signals);
   const double shift = legend.height;
   const double left = kLeft, right = kWidth - kRight, top = shift + kTop;
@@ -132,15 +103,15 @@ std::string draw(const Trajectory& t, const std::vector<Signal>& signals, const 
                  3);
     canvas->label(e.x + Legend::kMark, e.y, e.text, Anchor::Start, kFont);
   }
-  across.ticks([&](double v) {
+  for (const double v : across.ticks()) {
     canvas->line(x_of(across, v), top, x_of(across, v), bottom, kGrid);
-    canvas->label(x_of(across, v), bottom + 18, tick_text(v), Anchor::Middle, kFont);
-  });
-  up.ticks([&](double v) {
+    canvas->label(x_of(across, v), bottom + 18, across.text(v), Anchor::Middle, kFont);
+  }
+  for (const double v : up.ticks()) {
     const double y = shift + y_of(up, v);
     canvas->line(left, y, right, y, kGrid);
-    canvas->label(left - 8, y + 4, tick_text(v), Anchor::End, kFont);
-  });
+    canvas->label(left - 8, y + 4, up.text(v), Anchor::End, kFont);
+  }
   canvas->line(left, bottom, right, bottom, kFrame);
   canvas->line(left, top, left, bottom, kFrame);
   canvas->label(0.5 * (left + right), shift + kHeight - 12, "time [s]", Anchor::Middle, kFont);

@@ -2,13 +2,15 @@
 // io/run/checkpoint.cpp: State, WarmStart and totals, every bit of them.
 #include "io/run/checkpoint.hpp"
 
+#include <array>
+
 #include "io/run/hdf5_data.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::io {
 namespace {
 
-constexpr int kCheckpointVersion = 2;
+constexpr int kCheckpointVersion = 3;      // 3: with a checksum
 constexpr std::size_t kKeyNumbers = 8;     // of a ContactKey, as integers
 constexpr std::size_t kEntryNumbers = 12;  // of the vectors of a WarmStart::Entry
 
@@ -28,18 +30,32 @@ void walk(Totals& t, Integer&& integer, Real&& real) {
     real(*x);
 }
 
+/// A key as the integers that are stored. The image packs into one number: three bytes.
+std::array<std::int64_t, kKeyNumbers> numbers_of(const ContactKey& k) {
+  const std::int64_t image =
+      (k.image[0] + 128) * 65536 + (k.image[1] + 128) * 256 + (k.image[2] + 128);
+  return {k.body_a, k.body_b, k.shape_a, k.shape_b, k.feature, image, 0, 0};
+}
+
+/// Of every number in it: HDF5 itself notices a damaged header, not a flipped bit of the data.
+std::int64_t checksum_of(const Checkpoint& c) {
+  Hash hash;
+  const std::uint64_t state = hash_of(c.state, c.warm);
+  hash.add(&state, sizeof state);
+  for (const WarmStart::Entry& e : c.warm.contacts) hash.add_all(numbers_of(e.key));
+  hash.add(&c.next_segment, sizeof c.next_segment);
+  hash.add(&c.frames, sizeof c.frames);
+  const auto add = [&](const auto& x) { hash.add(&x, sizeof x); };
+  walk(c.totals, add, add);
+  return static_cast<std::int64_t>(hash.value());
+}
+
 void write_warm(const WarmStart& warm, DataWriter& out) {
   std::vector<std::int64_t> keys;
   std::vector<double> values;
   for (const WarmStart::Entry& e : warm.contacts) {
     const auto& [k, impulse, torque, normal, point] = e;  // another member stops the build here
-    // The image packs into one number: three bytes.
-    const std::int64_t image =
-        (k.image[0] + 128) * 65536 + (k.image[1] + 128) * 256 + (k.image[2] + 128);
-    for (const std::int64_t x : {std::int64_t{k.body_a}, std::int64_t{k.body_b},
-                                 std::int64_t{k.shape_a}, std::int64_t{k.shape_b},
-                                 std::int64_t{k.feature}, image, std::int64_t{0}, std::int64_t{0}})
-      keys.push_back(x);
+    for (const std::int64_t x : numbers_of(k)) keys.push_back(x);
     for (const Vec3& v : {impulse, torque, normal, point})
       values.insert(values.end(), v.data(), v.data() + 3);
   }
@@ -100,6 +116,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& c) {
       [&](double x) { reals.push_back(x); });
   out.array("totals_integer", integers);
   out.array("totals_real", reals);
+  out.array("checksum", std::vector<std::int64_t>{checksum_of(c)});
   out.commit();
 }
 
@@ -124,6 +141,8 @@ Checkpoint read_checkpoint(const std::string& path, const Model& model) {
   const std::vector<double> reals = in.doubles("totals_real", {9});
   std::size_t i = 0, r = 0;
   walk(c.totals, [&](std::int64_t& x) { x = integers[i++]; }, [&](double& x) { x = reals[r++]; });
+  if (in.integers("checksum", {1})[0] != checksum_of(c))
+    in.fail("checksum", "does not fit the content: the file is damaged");
   validate(model, c.state, path);
   return c;
 }

@@ -98,6 +98,8 @@ struct SceneRun::Impl {
         throw Error(folder, "holds a run already; --resume goes on, --overwrite begins anew");
       // The checkpoint first: without it the folder is no run, whatever else is in it.
       fs::remove(checkpoint_path(folder));
+    } else {
+      refuse_foreign_files(folder);
     }
     std::error_code error;
     fs::create_directories(folder + "/trajectory", error);
@@ -281,8 +283,35 @@ bool is_run(const std::string& folder) {
   return fs::is_regular_file(checkpoint_path(folder), error);
 }
 
+namespace {
+
+/// A run that was killed before its first checkpoint: its scene is there, and nothing to go on
+/// from.
+bool is_begun(const std::string& folder) {
+  std::error_code error;
+  return fs::is_directory(folder + "/trajectory", error);
+}
+
+}  // namespace
+
+void refuse_foreign_files(const std::string& folder) {
+  if (is_run(folder) || is_begun(folder)) return;
+  std::error_code error;
+  for (const char* name : {"scene.yaml", "model.json", "parameters.h5", "report.json"})
+    if (fs::exists(folder + "/" + name, error))
+      throw Error(folder, std::string("holds a ") + name +
+                              " that is not of a run and would be replaced; choose another folder");
+}
+
 LoadedScene scene_of_run(const std::string& folder) {
-  if (!is_run(folder)) throw Error(folder, "holds no run (there is no checkpoint.h5)");
+  std::error_code error;
+  if (!is_run(folder) && !is_begun(folder))
+    throw Error(folder, "holds no run (there is no checkpoint.h5)");
+  if (!fs::is_regular_file(folder + "/scene.yaml", error))
+    throw Error(folder,
+                "was stopped before its scene was written; begin again with 'orthant run "
+                "SCENE -o " +
+                    folder + "'");
   return load_scene(folder + "/scene.yaml");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "io/run/checkpoint.hpp"
@@ -61,7 +62,7 @@ void append_contacts(Trajectory& t, const DataReader& in, const std::vector<std:
 }
 
 void append_segment(Trajectory& t, const std::string& path, const TrajectoryOptions& options,
-                    std::int64_t& seen) {
+                    std::int64_t& seen, std::int64_t& last) {
   const DataReader in(path);
   const std::int64_t version = in.integers("format_version", {1})[0];
   if (version != io::kTrajectoryVersion)
@@ -74,7 +75,8 @@ void append_segment(Trajectory& t, const std::string& path, const TrajectoryOpti
   std::vector<std::size_t> kept;
   for (std::size_t f = 0; f < time.size(); ++f) {
     // A segment that was begun before a kill may be written again: each step once.
-    if (!t.step.empty() && step[f] <= t.step.back()) continue;
+    if (step[f] <= last) continue;
+    last = step[f];
     if (seen++ % options.every == 0) kept.push_back(f);
   }
   const bool all = kept.size() == time.size();
@@ -182,13 +184,15 @@ Signal body_signal(const Trajectory& t, const std::string& name) {
 
 }  // namespace
 
-Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& options) {
+namespace {
+
+/// What model.json says of a run: everything but the frames.
+Trajectory without_frames(const std::string& folder) {
   if (!is_run(folder)) {
     throw Error(folder, std::filesystem::is_directory(folder)
                             ? "holds no run (there is no checkpoint.h5)"
                             : "there is no such folder");
   }
-  if (options.every < 1) throw Error("every", "must be >= 1");
   Trajectory t;
   try {
     const auto model = nlohmann::json::parse(read_file(folder + "/model.json"));
@@ -206,11 +210,58 @@ Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& o
   } catch (const nlohmann::json::exception& error) {
     throw Error(folder + "/model.json", std::string("is damaged: ") + error.what());
   }
-  std::int64_t seen = 0;
+  return t;
+}
+
+constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
+
+Trajectory read_trajectory(const std::string& folder, const TrajectoryOptions& options) {
+  Trajectory t = without_frames(folder);
+  if (options.every < 1) throw Error("every", "must be >= 1");
+  std::int64_t seen = 0, last = kBeforeAll;
   for (const std::int64_t segment : io::segments_of(folder))
-    append_segment(t, io::segment_path(folder, segment), options, seen);
+    append_segment(t, io::segment_path(folder, segment), options, seen, last);
   if (t.time.empty()) throw Error(folder, "holds no frames");
   return t;
+}
+
+TrajectorySize trajectory_size(const std::string& folder) {
+  const Trajectory t = without_frames(folder);
+  TrajectorySize size{.bodies = t.body_count(), .nodes = t.node_count()};
+  for (const std::int64_t segment : io::segments_of(folder)) {
+    const DataReader in(io::segment_path(folder, segment));
+    const std::size_t frames = in.doubles("time", {H5S_UNLIMITED}).size();
+    size.frames += static_cast<std::int64_t>(frames);
+    if (frames > 0 && in.has("contacts/offset"))
+      size.contacts += in.integers("contacts/offset", {frames + 1}).back();
+  }
+  return size;
+}
+
+RunSignals read_signals(const std::string& folder, const std::vector<std::string>& names,
+                        std::int64_t every) {
+  const Trajectory empty = without_frames(folder);
+  if (every < 1) throw Error("every", "must be >= 1");
+  RunSignals out{.frames = empty, .signals = {}};
+  std::int64_t seen = 0, last = kBeforeAll;
+  for (const std::int64_t segment : io::segments_of(folder)) {
+    Trajectory part = empty;
+    append_segment(part, io::segment_path(folder, segment), {.every = every}, seen, last);
+    if (part.time.empty()) continue;
+    out.frames.time.insert(out.frames.time.end(), part.time.begin(), part.time.end());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      Signal signal = signal_of(part, names[i]);
+      if (out.signals.size() == i)
+        out.signals.push_back(std::move(signal));
+      else
+        out.signals[i].values.insert(out.signals[i].values.end(), signal.values.begin(),
+                                     signal.values.end());
+    }
+  }
+  if (out.frames.time.empty()) throw Error(folder, "holds no frames");
+  return out;
 }
 
 std::uint64_t hash_of(const Trajectory& t) {
