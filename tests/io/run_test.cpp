@@ -130,10 +130,12 @@ TEST(Run, ADamagedCheckpointIsRefused) {
   const std::string good = read_file(path + "/checkpoint.h5");
   SceneRun whole(scene_of_run(path), path, {.resume = true, .steps = 6});
   const State state = whole.state();
-  // The bytes of q as they lie in the file.
-  const std::string bytes(reinterpret_cast<const char*>(state.q.data()), 24);
+  // Three numbers of q, none of them 0, as they lie in the file.
+  Index i = 0;
+  while (state.q.segment<3>(i).cwiseAbs().minCoeff() == 0) ++i;
+  const std::string bytes(reinterpret_cast<const char*>(state.q.data() + i), 24);
   const std::size_t at = good.find(bytes);
-  ASSERT_NE(at, std::string::npos) << "q is not stored as plain doubles any more";
+  ASSERT_NE(at, std::string::npos) << "q is no longer stored as plain doubles";
   std::string bad = good;
   bad[at] = static_cast<char>(bad[at] ^ 1);
   write_file(path + "/checkpoint.h5", bad);
