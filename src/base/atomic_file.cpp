@@ -115,15 +115,24 @@ void write_file(const std::string& path, std::string_view text) {
   out.commit();
 }
 
-std::string read_file(const std::string& path) {
+std::string read_regular_file(const std::string& path, std::size_t limit) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) fail(path, "cannot be opened");
+  if (!S_ISREG(info.st_mode)) throw Error(path, "is not a regular file");
+  return read_file(path, limit);
+}
+
+std::string read_file(const std::string& path, std::size_t limit) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) fail(path, "cannot be opened");
   struct stat info{};
   if (::fstat(file.fd, &info) != 0) fail(path, "cannot be read");
   if (S_ISDIR(info.st_mode)) throw Error(path, "is a folder, expected a file");
   // The size is only a hint: pipes have none, and a file may grow or shrink while it is read.
-  std::string text(S_ISREG(info.st_mode) ? static_cast<std::size_t>(info.st_size) + 1 : 65536,
-                   '\0');
+  const std::size_t hint = S_ISREG(info.st_mode) ? static_cast<std::size_t>(info.st_size) : 65536;
+  if (S_ISREG(info.st_mode) && hint > limit)
+    throw Error(path, "is larger than " + std::to_string(limit >> 20) + " MiB");
+  std::string text(hint + 1, '\0');
   std::size_t size = 0;
   for (;;) {
     if (size == text.size()) text.resize(2 * text.size());
@@ -132,6 +141,7 @@ std::string read_file(const std::string& path) {
     if (count < 0) fail(path, "cannot be read");
     if (count == 0) break;
     size += static_cast<std::size_t>(count);
+    if (size > limit) throw Error(path, "is larger than " + std::to_string(limit >> 20) + " MiB");
   }
   text.resize(size);
   return text;

@@ -320,7 +320,8 @@ Mesh read_mesh(const std::string& path) {
   };
   if (!ends(".msh") && !ends(".vtu"))
     throw Error(path, "a mesh file must be named .msh (Gmsh) or .vtu (VTK)");
-  const std::string text = read_file(path);
+  constexpr std::size_t kMaxFile = std::size_t{1} << 30;
+  const std::string text = read_regular_file(path, kMaxFile);
   return ends(".msh") ? parse_gmsh(text, path) : parse_vtu(text, path);
 }
 

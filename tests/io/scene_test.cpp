@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -265,6 +267,55 @@ TEST(BrokenScenes, BombsAreRefusedAtOnce) {
   EXPECT_THAT(error_of("orthant: 1\ninclude: /etc/passwd\n", {.read_files = false}),
               HasSubstr("other files are not read here"));
   EXPECT_THAT(error_of(""), HasSubstr("is empty"));
+}
+
+// A scene is untrusted: it cannot make the reader wait, read devices or files elsewhere, or grow
+// without bound, and no message shows what is in a file that is no scene.
+TEST(BrokenScenes, IncludesReadFewRegularFilesOfTheScenesFolder) {
+  const TemporaryFolder folder;
+  const auto error_with = [&](const std::string& include) {
+    write_file(folder.file("in/scene.yaml"), "orthant: 1\ninclude: " + include + "\n");
+    try {
+      (void)load_scene(folder.file("in/scene.yaml"));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  std::filesystem::create_directory(folder.file("in"));
+  EXPECT_THAT(error_with("/dev/zero"), HasSubstr("outside the folder"));
+  EXPECT_THAT(error_with("../secret"), HasSubstr("outside the folder"));
+  write_file(folder.file("secret"), "password: 1234");
+  std::filesystem::create_symlink(folder.file("secret"), folder.file("in/link.yaml"));
+  EXPECT_THAT(error_with("link.yaml"), HasSubstr("outside the folder"));
+  ASSERT_EQ(::mkfifo(folder.file("in/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(error_with("pipe"), HasSubstr("not a regular file"));
+  EXPECT_THAT(error_with("."), HasSubstr("not a regular file"));
+  write_file(folder.file("in/text.yaml"), "root:x:0:0:/bin/sh");
+  const std::string message = error_with("text.yaml");
+  EXPECT_THAT(message, HasSubstr("holds no map"));
+  EXPECT_EQ(message.find("root:x"), std::string::npos) << message;
+  // Each file includes the next one twice: 2^40 of them.
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = std::to_string(i + 1) + ".yaml";
+    write_file(folder.file("in/" + std::to_string(i) + ".yaml"),
+               "include: [" + next + ", " + next + "]\n");
+  }
+  write_file(folder.file("in/40.yaml"), "name: last\n");
+  EXPECT_THAT(error_with("0.yaml"), HasSubstr("more than 64 files"));
+}
+
+TEST(BrokenScenes, WordsThatMultiplyAreRefused) {
+  std::string scene = "orthant: 1\nparameters:\n  a0: xxxxxxxxxx\n";
+  for (int i = 1; i < 40; ++i) {
+    const std::string last = "$(a" + std::to_string(i - 1) + ")";
+    scene += "  a" + std::to_string(i) + ": \"" + last + last + "\"\n";
+  }
+  EXPECT_THAT(error_of(scene), HasSubstr("stands for more than 65536 letters"));
+}
+
+TEST(BrokenScenes, ASceneThatNeverEndsIsRefused) {
+  EXPECT_THROW((void)read_file("/dev/zero", 1 << 20), Error);
 }
 
 // --- documents ----------------------------------------------------------------------------------

@@ -31,7 +31,12 @@ class AtomicFile {
 /// The whole of `text` as the content of `path`; written into a device or a pipe as it is.
 void write_file(const std::string& path, std::string_view text);
 
-/// The content of a file. Throws Error when it is missing, unreadable or a folder.
-std::string read_file(const std::string& path);
+/// The content of a file. Throws Error when it is missing, unreadable, a folder, or longer than
+/// `limit` bytes (a device may never end).
+std::string read_file(const std::string& path, std::size_t limit = std::string::npos);
+
+/// The same for a name that comes from untrusted input: nothing but a regular file is opened, so
+/// that a pipe cannot keep the reader waiting and a device cannot be read.
+std::string read_regular_file(const std::string& path, std::size_t limit);
 
 }  // namespace orthant

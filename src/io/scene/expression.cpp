@@ -65,7 +65,8 @@ class Evaluator : ArithmeticReader<Evaluator, double> {
     if (take('(')) return call(word, depth);
     if (const std::string* text = variables_.find(word)) {
       double value = 0;
-      if (!read_number(*text, value)) fail("'" + word + "' is not a number but '" + *text + "'");
+      if (!read_number(*text, value))
+        fail("'" + word + "' is not a number but '" + text->substr(0, 60) + "'");
       return value;
     }
     if (word == "pi") return std::numbers::pi;
@@ -117,6 +118,13 @@ std::vector<std::string> Variables::names() const {
   return names;
 }
 
+namespace {
+
+/// Words may stand for words, each twice as long as the one before.
+constexpr std::size_t kMaxExpanded = std::size_t{1} << 16;
+
+}  // namespace
+
 std::string expand(std::string_view text, const Variables& variables, const std::string& where) {
   std::string out;
   for (;;) {
@@ -136,6 +144,9 @@ std::string expand(std::string_view text, const Variables& variables, const std:
       out += *value;
     else
       out += to_text(Evaluator(inside, variables, where).evaluate());
+    if (out.size() > kMaxExpanded)
+      throw Error(where, "stands for more than " + std::to_string(kMaxExpanded) +
+                             " letters once its parameters are put in");
     text.remove_prefix(end + 1);
   }
 }

@@ -56,10 +56,12 @@ std::vector<Vec3> text_points(const std::string& data, const std::string& word,
   return points;
 }
 
+constexpr std::size_t kMaxFile = std::size_t{1} << 30;
+
 }  // namespace
 
 std::vector<Vec3> read_mesh_points(const std::string& path) {
-  const std::string data = read_file(path);
+  const std::string data = read_regular_file(path, kMaxFile);
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "io/scene/tables.hpp"
 #include "orthant/base/atomic_file.hpp"
@@ -13,56 +14,83 @@ namespace orthant {
 namespace io {
 namespace {
 
-constexpr std::size_t kMaxIncludes = 64;
+constexpr std::size_t kMaxIncludes = 64;  // files, each as often as it is included
 constexpr std::size_t kMaxFile = std::size_t{256} << 20;
-
-std::string read_limited(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (!error && size > kMaxFile)
-    throw Error(path, "is larger than " + std::to_string(kMaxFile >> 20) + " MiB");
-  return read_file(path);
-}
 
 std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-/// `root` without its key `include`, on top of the files it names.
-YamlPtr with_includes(YamlPtr root, ReadContext& context, std::vector<std::string>& open) {
-  const YamlNode* include = root->find("include");
-  if (include == nullptr) return root;
-  FieldOptions any;
-  auto rest = std::make_shared<YamlNode>(*root);
-  std::erase_if(rest->entries, [](const YamlNode::Entry& e) { return e.key == "include"; });
-  YamlPtr base;
-  const auto add = [&](const YamlNode& name) {
+/// The includes of one scene. A scene is untrusted: it reads regular files of its own folder, so
+/// many of them and no more, and no message repeats what is in a file that is no scene.
+class Includes {
+ public:
+  Includes(ReadContext& context, std::string file)
+      : context_(context), top_(context.folder), open_{std::move(file)} {}
+
+  /// `root` without its key `include`, on top of the files it names.
+  YamlPtr resolve(const YamlPtr& root) {
+    const YamlNode* include = root->find("include");
+    if (include == nullptr) return root;
+    auto rest = std::make_shared<YamlNode>(*root);
+    std::erase_if(rest->entries, [](const YamlNode::Entry& e) { return e.key == "include"; });
+    YamlPtr base;
+    if (include->kind == YamlNode::Kind::Sequence)
+      for (const YamlPtr& item : include->items) base = checked(merge(base, read(*item)), *item);
+    else
+      base = read(*include);
+    return checked(merge(base, rest), *include);
+  }
+
+ private:
+  YamlPtr read(const YamlNode& name) {
     if (name.kind != YamlNode::Kind::Scalar)
-      context.fail(name, "expected the name of a file, found " + kind_text(name));
-    const std::string path = context.path_of(name.where, name.text);
-    if (std::find(open.begin(), open.end(), path) != open.end())
-      context.fail(name, "'" + name.text + "' includes itself");
-    if (open.size() >= kMaxIncludes)
-      context.fail(name, "more than " + std::to_string(kMaxIncludes) + " files include each other");
-    open.push_back(path);
-    const std::string folder = context.folder;
-    context.folder = folder_of(path);
+      context_.fail(name, "expected the name of a file, found " + kind_text(name));
+    const std::string path = context_.path_of(name.where, name.text);
+    if (std::find(open_.begin(), open_.end(), path) != open_.end())
+      context_.fail(name, "'" + name.text + "' includes itself");
+    if (++count_ > kMaxIncludes)
+      context_.fail(name, "more than " + std::to_string(kMaxIncludes) + " files are included");
+    if (!inside(path))
+      context_.fail(name, "'" + name.text + "' lies outside the folder of the scene");
     std::string text;
     try {
-      text = read_limited(path);
+      text = read_regular_file(path, kMaxFile);
     } catch (const Error& error) {
-      context.fail(name, error.what());
+      context_.fail(name, error.what());
     }
-    base = merge(base, with_includes(parse_yaml(text, path), context, open));
-    context.folder = folder;
-    open.pop_back();
-  };
-  if (include->kind == YamlNode::Kind::Sequence)
-    for (const YamlPtr& item : include->items) add(*item);
-  else
-    add(*include);
-  return merge(base, rest);
-}
+    const YamlPtr tree = parse_yaml(text, path);
+    if (tree->kind != YamlNode::Kind::Map)
+      context_.fail(name, "'" + name.text + "' is no scene: it holds no map of fields");
+    open_.push_back(path);
+    const std::string folder = std::exchange(context_.folder, folder_of(path));
+    YamlPtr out = resolve(tree);
+    context_.folder = folder;
+    open_.pop_back();
+    return out;
+  }
+
+  /// Below the folder of the scene, wherever links lead.
+  bool inside(const std::string& path) const {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path top = fs::weakly_canonical(top_.empty() ? "." : top_, error);
+    const fs::path relative = fs::weakly_canonical(path, error).lexically_relative(top);
+    return !relative.empty() && *relative.begin() != "..";
+  }
+
+  static YamlPtr checked(YamlPtr tree, const YamlNode& name) {
+    if (tree->weight > kMaxWeight)
+      ReadContext::fail(name,
+                        "the files together hold more than " + to_text(kMaxWeight) + " values");
+    return tree;
+  }
+
+  ReadContext& context_;
+  std::string top_;
+  std::vector<std::string> open_;  // files being read, each included by the one before
+  std::size_t count_ = 0;
+};
 
 /// `root` with the value at "step.h" replaced; maps on the way are made.
 YamlPtr with_value(const YamlPtr& root, std::string_view path, const YamlPtr& value) {
@@ -157,8 +185,8 @@ YamlPtr with_absolute_files(const YamlPtr& node, const ReadContext& context) {
 
 YamlPtr read_tree(const std::string& path, ReadContext& context) {
   context.folder = folder_of(path);
-  std::vector<std::string> open = {std::filesystem::path(path).lexically_normal().string()};
-  return with_includes(parse_yaml(read_limited(path), path), context, open);
+  Includes includes(context, std::filesystem::path(path).lexically_normal().string());
+  return includes.resolve(parse_yaml(read_file(path, kMaxFile), path));
 }
 
 YamlPtr apply_settings(YamlPtr root, ReadContext& context) {
@@ -256,8 +284,7 @@ LoadedScene parse_scene(const std::string& text, const std::string& name,
                         const SceneOptions& options) {
   io::ReadContext context{.options = options, .folder = "."};
   io::YamlPtr root = io::parse_yaml(text, name);
-  std::vector<std::string> open;
-  root = io::apply_settings(io::with_includes(root, context, open), context);
+  root = io::apply_settings(io::Includes(context, name).resolve(root), context);
   return io::build_scene(io::describe(root, context), context);
 }
 

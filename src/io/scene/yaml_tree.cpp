@@ -17,7 +17,6 @@ namespace orthant::io {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-constexpr double kMaxWeight = 2e6;
 
 /// Builds the tree bottom up: a stack of unfinished maps and lists.
 class TreeBuilder : public YAML::EventHandler {

@@ -21,6 +21,9 @@ struct Where {
   std::string text() const;
 };
 
+/// Values a tree may stand for, aliases and includes written out.
+constexpr double kMaxWeight = 2e6;
+
 struct YamlNode;
 using YamlPtr = std::shared_ptr<const YamlNode>;
 
