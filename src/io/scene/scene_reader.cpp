@@ -74,8 +74,10 @@ class Includes {
   bool inside(const std::string& path) const {
     namespace fs = std::filesystem;
     std::error_code error;
-    const fs::path top = fs::weakly_canonical(top_.empty() ? "." : top_, error);
-    const fs::path relative = fs::weakly_canonical(path, error).lexically_relative(top);
+    const auto whole = [&](const std::string& name) {
+      return fs::weakly_canonical(fs::absolute(name, error), error);
+    };
+    const fs::path relative = whole(path).lexically_relative(whole(top_.empty() ? "." : top_));
     return !relative.empty() && *relative.begin() != "..";
   }
 
