@@ -5,23 +5,24 @@
 // Prints: 10 cubes stand, drift below 1e-6 m
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
+#include "orthant/orthant.hpp"
 #include "scenes/scenes.hpp"
 
 int main() {
   using namespace orthant;
   scenes::Scene scene = scenes::stack(10);
-  const VecX start = scene.state.q;
-  WarmStart warm;
-  StepWorkspace workspace;
+  Simulation sim(scene.model, scene.parameters, scene.settings, scene.state);
+  const auto& cubes = sim.model().dynamic_bodies();
+  std::vector<Vec3> start;
+  for (const BodyId cube : cubes) start.push_back(sim.position(cube));
   double drift = 0;
   for (int i = 0; i < 500; ++i) {
-    (void)step(scene.model, scene.parameters, scene.settings, {}, scene.state, warm, workspace);
-    for (const BodyId id : scene.model.dynamic_bodies()) {
-      const Index x = scene.model.body(id).q_begin;
-      drift = std::max(drift, (scene.state.q.segment<3>(x) - start.segment<3>(x)).norm());
-    }
+    (void)sim.step();
+    for (std::size_t c = 0; c < cubes.size(); ++c)
+      drift = std::max(drift, (sim.position(cubes[c]) - start[c]).norm());
   }
-  std::printf("%d cubes %s, drift %s 1e-6 m\n", scene.model.dynamic_count(),
-              drift < 0.1 ? "stand" : "fell", drift < 1e-6 ? "below" : "above");
+  std::printf("%zu cubes %s, drift %s 1e-6 m\n", cubes.size(), drift < 0.1 ? "stand" : "fell",
+              drift < 1e-6 ? "below" : "above");
 }

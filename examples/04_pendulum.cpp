@@ -7,27 +7,29 @@
 #include <cstdio>
 #include <numbers>
 
+#include "orthant/orthant.hpp"
 #include "scenes/scenes.hpp"
 
 int main() {
   using namespace orthant;
   scenes::Scene scene = scenes::pendulum(10);
   scene.settings.h = 0.005;
-  WarmStart warm;
-  StepWorkspace workspace;
+  Simulation sim(scene.model, scene.parameters, scene.settings, scene.state);
+  const BodyId rod = sim.body("rod");
+  const auto angle_of = [&] { return 2 * std::atan2(sim.pose(rod).p.z, sim.pose(rod).p.w); };
   // Two passages through the vertical in the same direction, each by linear interpolation.
   double first = -1, second = -1;
-  while (second < 0 && scene.state.t < 10) {
-    const double angle = scene.state.q[2], t = scene.state.t;
-    (void)step(scene.model, scene.parameters, scene.settings, {}, scene.state, warm, workspace);
-    if (angle > 0 && scene.state.q[2] <= 0) {
-      const double at = t + scene.settings.h * angle / (angle - scene.state.q[2]);
+  while (second < 0 && sim.time() < 10) {
+    const double angle = angle_of(), t = sim.time();
+    (void)sim.step();
+    if (angle > 0 && angle_of() <= 0) {
+      const double at = t + sim.settings().h * angle / (angle - angle_of());
       (first < 0 ? first : second) = at;
     }
   }
   const double a = 10 * std::numbers::pi / 180;
-  const double mass = scene.parameters.get("body/rod.mass");
-  const double inertia = scene.parameters.get("body/rod.inertia") + mass * 0.25;  // about the pin
+  const double mass = sim.parameters().get("body/rod.mass");
+  const double inertia = sim.parameters().get("body/rod.inertia") + mass * 0.25;  // about the pin
   const double closed = 2 * std::numbers::pi * std::sqrt(inertia / (mass * 9.81 * 0.5)) *
                         (1 + a * a / 16 + 11 * a * a * a * a / 3072);
   std::printf("period %.3f s, closed form %.3f s\n", second - first, closed);

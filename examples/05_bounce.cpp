@@ -6,22 +6,22 @@
 #include <cstdio>
 #include <vector>
 
+#include "orthant/orthant.hpp"
 #include "scenes/scenes.hpp"
 
 int main() {
   using namespace orthant;
   scenes::Scene scene = scenes::bouncing_ball(1, 0.8);
-  WarmStart warm;
-  StepWorkspace workspace;
+  Simulation sim(scene.model, scene.parameters, scene.settings, scene.state);
+  const BodyId ball = sim.body("ball");
   // Between impacts the ball flies freely: its highest point follows from any height and speed.
   std::vector<double> heights;
   double speed = 0;
-  while (heights.size() < 4 && scene.state.t < 5) {
-    (void)step(scene.model, scene.parameters, scene.settings, {}, scene.state, warm, workspace);
-    const double now = scene.state.v[2];
+  while (heights.size() < 4 && sim.time() < 5) {
+    (void)sim.step();
+    const double now = sim.velocity(ball).z();
     if (speed < 0 && now > 0)
-      heights.push_back(scene.state.q[scene.model.bodies()[1].q_begin + 2] - 0.1 +
-                        now * now / (2 * 9.81));
+      heights.push_back(sim.position(ball).z() - 0.1 + now * now / (2 * 9.81));
     speed = now;
   }
   std::printf("heights");

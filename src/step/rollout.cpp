@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // step/rollout.cpp: many steps, the worst of what they report.
-#include <algorithm>
+#include "step/rollout.hpp"
 
-#include "orthant/step/step.hpp"
+#include <algorithm>
 
 namespace orthant {
 
-RolloutReport rollout(const Model& model, const Parameters& parameters,
-                      const StepSettings& settings, State& state, std::int64_t steps,
-                      const RolloutCallback& callback) {
+RolloutReport internal::run_steps(const Model& model, const Parameters& parameters,
+                                  const StepSettings& settings, State& state, WarmStart& warm,
+                                  StepWorkspace& workspace, std::int64_t steps,
+                                  const RolloutCallback& callback) {
   RolloutReport total;
-  WarmStart warm;
-  StepWorkspace workspace;
   const VecX no_control;
   for (std::int64_t i = 0; i < steps; ++i) {
     const StepReport report = step(model, parameters, settings, no_control, state, warm, workspace);
@@ -24,6 +23,14 @@ RolloutReport rollout(const Model& model, const Parameters& parameters,
     if (callback && !callback(i, state, report)) break;
   }
   return total;
+}
+
+RolloutReport rollout(const Model& model, const Parameters& parameters,
+                      const StepSettings& settings, State& state, std::int64_t steps,
+                      const RolloutCallback& callback) {
+  WarmStart warm;
+  StepWorkspace workspace;
+  return internal::run_steps(model, parameters, settings, state, warm, workspace, steps, callback);
 }
 
 }  // namespace orthant
