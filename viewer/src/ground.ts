@@ -71,6 +71,8 @@ interface HalfSpace {
 
 export class Ground {
   readonly object = new Group();
+  /** Height of the highest half-space that points up: no camera goes below it. */
+  floor: number | null = null;
   private readonly halfSpaces: HalfSpace[];
   private readonly uniforms: GridUniforms;
   private readonly mesh: InstancedMesh;
@@ -128,6 +130,7 @@ export class Ground {
     const { cell, reach } = this.uniforms;
     const centre = new Vector3(...this.extent.centre);
     const normal = new Vector3();
+    this.floor = null;
     this.halfSpaces.forEach(({ body, shape }, i) => {
       const k = 7 * body;
       this.matrix.compose(
@@ -138,9 +141,10 @@ export class Ground {
       this.offset.compose(new Vector3(...shape.position), new Quaternion(x, y, z, w), new Vector3(1, 1, 1));
       this.matrix.multiply(this.offset);
       const local = centre.clone().applyMatrix4(this.offset.copy(this.matrix).invert());
+      normal.setFromMatrixColumn(this.matrix, 2);
+      const d = normal.dot(new Vector3().setFromMatrixPosition(this.matrix));
+      if (!this.planar && normal.z > 0.99) this.floor = Math.max(this.floor ?? -Infinity, d / normal.z);
       if (i < kMostPlanes) {
-        normal.setFromMatrixColumn(this.matrix, 2);
-        const d = normal.dot(new Vector3().setFromMatrixPosition(this.matrix));
         this.uniforms.planes.value[i].set(normal.x, normal.y, normal.z, d);
       }
       // Near the bodies, but by whole cells: the lines stay where they are in the shape's frame.

@@ -58,6 +58,7 @@ export class Stage {
   readonly scene = new Scene();
   camera: PerspectiveCamera | OrthographicCamera = new PerspectiveCamera(34, 1, 0.01, 100);
   controls: OrbitControls | null = null;
+  private floor: () => number | null = () => null;
   private readonly key = new DirectionalLight('#fffaf2', 2);
   private readonly fill = new DirectionalLight('#eaf1ff', 0.4); // from the other side, no shadow
   private readonly sky = new HemisphereLight('#ffffff', '#888888', 1.2);
@@ -77,9 +78,10 @@ export class Stage {
     this.fill.position.set(1, -0.5, 0.3);
   }
 
-  /** A camera and light for the run's size. */
-  setRun(planar: boolean, extent: Extent): void {
+  /** A camera and light for the run's size; the eye stays above `floor`, where there is one. */
+  setRun(planar: boolean, extent: Extent, floor: () => number | null): void {
     this.extent = extent;
+    this.floor = floor;
     this.controls?.dispose();
     const r = extent.radius;
     if (planar) {
@@ -101,7 +103,10 @@ export class Stage {
       controls.maxDistance = 30 * r;
       controls.minDistance = 0.02 * r;
     }
-    controls.addEventListener('change', this.changed);
+    controls.addEventListener('change', () => {
+      this.keepAbove();
+      this.changed();
+    });
     this.controls = controls;
 
     const centre = new Vector3(...extent.centre);
@@ -192,6 +197,14 @@ export class Stage {
     this.camera.updateProjectionMatrix();
     this.controls?.update();
     this.changed();
+  }
+
+  /** Lifts eye and target together where the eye has gone below the floor: by turning, panning or zooming. */
+  private keepAbove(): void {
+    const floor = this.planar ? null : this.floor();
+    if (floor === null) return;
+    const missing = floor + 0.02 * this.extent.radius - this.camera.position.z;
+    if (missing > 0) this.shift(new Vector3(0, 0, missing));
   }
 
   /** Moves eye and target together. */

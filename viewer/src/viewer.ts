@@ -150,7 +150,7 @@ export class Viewer {
     this.options.points = this.options.forces = next.ranges.contactsAFrame <= kShownContacts;
     this.options.shadows = !run.planar && run.count <= kShadowBodies;
     if (this.options.colour !== 'body' && !this.has(this.options.colour)) this.options.colour = 'body';
-    this.stage.setRun(run.planar, next.extent);
+    this.stage.setRun(run.planar, next.extent, () => next.ground.floor);
     this.apply();
     this.resetStats();
   }

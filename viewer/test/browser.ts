@@ -139,6 +139,44 @@ for (const run of [stack(6), planar(60, 30)])
     await close(opened);
   });
 
+test('the eye stays above the floor, however one turns, pans or zooms', async () => {
+  const opened = await open(stack(6));
+  const lowest = await opened.page.evaluate(() => {
+    const { stage } = window.orthantViewer.viewer;
+    const { camera, controls } = stage;
+    let low = Infinity;
+    for (const [x, y, z] of [[5, 0, -3], [0.1, 0, -8], [-4, 4, -0.5]]) {
+      camera.position.set(x, y, z);
+      controls!.update();
+      low = Math.min(low, camera.position.z);
+    }
+    return low;
+  });
+  assert.ok(lowest > 0, `eye at ${lowest}`);
+  await close(opened);
+});
+
+test('on a phone nothing covers the tools', async () => {
+  const opened = await open(stack(6));
+  const { page } = opened;
+  await page.setViewportSize({ width: 390, height: 780 });
+  await page.keyboard.press('1');
+  const at = await page.evaluate(() => window.orthantViewer.viewer.whereIs(1));
+  await page.mouse.click(at.x, at.y);
+  await page.waitForSelector('#card h2', kWait);
+  const covered = await page.evaluate(() => {
+    const buttons = [...document.querySelectorAll<HTMLElement>('#tools .tool, #transport .tool, #transport select')];
+    return buttons.filter((b) => {
+      const r = b.getBoundingClientRect();
+      const top = document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2);
+      return r.right > innerWidth || !(top && (b === top || b.contains(top)));
+    }).map((b) => b.title || b.textContent);
+  });
+  assert.deepEqual(covered, []);
+  await page.setViewportSize({ width: 1000, height: 640 });
+  await close(opened);
+});
+
 test('a run plays, pauses, steps and scrubs', async () => {
   const opened = await open(stack(5));
   const { page } = opened;
