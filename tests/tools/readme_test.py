@@ -17,7 +17,7 @@ class Readme(unittest.TestCase):
         self.assertEqual(shown.strip(), code.strip())
 
     def test_links_exist(self):
-        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
         for page in pages:
             text = page.read_text(encoding="utf-8")
             text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)  # a lambda is no link

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs_test.py ORTHANT: the commands of the tutorial and of docs/command.md run as printed.
+
+A block ```yaml that begins with "# name.yaml" is that file; the blocks ```sh of a page are run in order, in one
+folder. Pictures that a page shows must exist.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ORTHANT = Path(sys.argv[1]).resolve()
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs/tutorial").glob("*.md"))
+
+
+def run(line: str, folder: str) -> None:
+    done = subprocess.run(["bash", "-euc", line], cwd=folder, text=True, capture_output=True, timeout=300,
+                          env={"PATH": f"{ORTHANT.parent}:/usr/bin:/bin", "HOME": folder})
+    if done.returncode != 0:
+        raise AssertionError(f"{line}\ngave {done.returncode}:\n{done.stdout}{done.stderr}")
+
+
+class Docs(unittest.TestCase):
+    def test_tutorial_runs(self):
+        self.assertEqual(len(PAGES), 5)
+        for page in PAGES:
+            with self.subTest(page=page.name), tempfile.TemporaryDirectory() as folder:
+                commands = 0
+                for kind, text in re.findall(r"^```(yaml|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M):
+                    if kind == "yaml":
+                        name = re.match(r"# (\S+\.yaml)\n", text)
+                        self.assertIsNotNone(name, "a scene without the name of its file")
+                        (Path(folder) / name[1]).write_text(text, encoding="utf-8")
+                    else:
+                        run(text.replace("SCENES/", f"{ROOT}/scenes/yaml/"), folder)
+                        commands += 1
+                self.assertGreater(commands, 0)
+
+    def test_every_chapter_ends_with_a_picture(self):
+        for page in PAGES:
+            with self.subTest(page=page.name):
+                last = page.read_text(encoding="utf-8").split("## ")[-1]
+                picture = re.search(r"!\[[^\]]+\]\(([^)]+)\)", last)
+                self.assertIsNotNone(picture)
+                self.assertTrue((page.parent / picture[1]).exists())
+
+    def test_commands_of_the_reference_run(self):
+        """Lines of docs/command.md that are complete: they name a scene of the source tree."""
+        text = (ROOT / "docs/command.md").read_text(encoding="utf-8")
+        lines = re.findall(r"^    (orthant .*scenes/yaml/.*)$", text, re.M)
+        self.assertGreater(len(lines), 0)
+        for line in lines:
+            with self.subTest(line=line), tempfile.TemporaryDirectory() as folder:
+                run(line.replace("scenes/yaml/", f"{ROOT}/scenes/yaml/"), folder)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
