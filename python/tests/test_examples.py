@@ -36,7 +36,8 @@ def test_example(example, tmp_path):
         assert line in done.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/optimise.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/optimise.md",
+                                  "docs/tutorial/1_drop.md", "docs/tutorial/3_gradient.md"])
 def test_snippets_run_as_printed(page, tmp_path):
     path = ROOT / page
     blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.S)
