@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_rooms.py [ROOT]: the rules of the house => exit code 1 and one line a violation.
+"""check_rooms.py [ROOT]: the rules of the house => exit code 1 and one line per violation.
 
 1. A room includes only itself, the rooms and outside headers of its row in cmake/rooms.txt, and the
-   standard library; of other rooms only the public headers (orthant/<room>/...).
+   standard library; of other rooms only the public headers (orthant/<room>/...). orthant/orthant.hpp
+   gathers public headers for users and stands above all rooms, which may not include it.
 2. Everything outside src/ (apps, tests, examples, bench, python, scenes) uses public headers only.
 3. The table has no cycle: a room needs only rooms above it.
 4. Every source opens with its SPDX line and has at most 800 lines.
@@ -88,10 +89,20 @@ def check_room_file(root, path, room, public, table):
             yield f"{where}: room '{room}' may not include <{header}> (cmake/rooms.txt)"
 
 
+def check_umbrella(root, path, table):
+    for number, _, header in includes(path):
+        parts = header.split("/")
+        if len(parts) < 3 or parts[0] != "orthant" or parts[1] not in table:
+            yield f"{path.relative_to(root)}:{number}: orthant.hpp includes public headers of rooms only"
+
+
 def check_rooms(root, table):
     for folder, public in ((root / "src", False), (root / "include/orthant", True)):
         for path in cpp_files(folder):
             relative = path.relative_to(folder)
+            if public and str(relative) == "orthant.hpp":
+                yield from check_umbrella(root, path, table)
+                continue
             if len(relative.parts) < 2 or relative.parts[0] not in table:
                 yield f"{path.relative_to(root)}: not in a room of cmake/rooms.txt"
                 continue

@@ -59,6 +59,14 @@ class Copy(unittest.TestCase):
         self.assertIn(message, text)
         self.assertIn("1 violations", text)
 
+    def test_umbrella_is_for_users(self):
+        self.append("include/orthant/orthant.hpp", "#include <vector>")
+        self.expect("orthant.hpp includes public headers of rooms only")
+
+    def test_rooms_do_not_include_the_umbrella(self):
+        self.append("src/step/extra.cpp", '#include "orthant/orthant.hpp"')
+        self.expect("room 'step' may not include 'orthant/orthant.hpp'")
+
     def test_copy_is_clean(self):
         code, text = run(self.root)
         self.assertEqual(code, 0, text)
