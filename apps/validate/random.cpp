@@ -135,9 +135,10 @@ std::string judge_file(const std::string& path, bool& failed) {
   std::string out = path + ": " + finding_text(one.finding) +
                     (one.what.empty() ? "" : " (" + one.what + ")") + "\n";
   const RolloutCertificate& c = one.certificate;
-  out += line("certificate: %s, %d rows on a border, margin %.1e, %d impacts located%s%s\n",
-              c.exact ? "exact" : "not exact", static_cast<int>(c.floating), c.margin, c.impacts,
-              c.reason.empty() ? "" : "; ", c.reason.c_str());
+  out += line("certificate: %s, %d rows on a border, %d kinks, margin %.1e, %d impacts located%s%s%s%s\n",
+              c.exact ? "exact" : "not exact", static_cast<int>(c.floating),
+              static_cast<int>(c.kinks), c.margin, c.impacts, c.reason.empty() ? "" : "; ",
+              c.reason.c_str(), c.kink.empty() ? "" : "; ", c.kink.c_str());
   out += line("%-28s %16s %16s %16s %9s\n", "input, times its size", "gradient", "left", "right",
               "error");
   for (const InputJudgement& i : one.inputs)

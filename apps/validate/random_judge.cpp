@@ -30,6 +30,7 @@ constexpr double kBlurred = 1e-5;
 struct Input {
   std::string name;
   double size = 1, gradient = 0;
+  const EdgeParameter* edge = nullptr;  // what the certificate says of it alone
   std::function<void(double, Parameters&, State&, MatX&)> change;
 };
 
@@ -146,12 +147,12 @@ class Judge {
     const Model& model = scene_.model;
     const VecX& q = scene_.state.q;
     const auto state = [&](Index at, const std::string& tail) {
-      inputs.push_back({"q/" + tail, 0.1, g.q[at], [&model, &q, at](double e, Parameters&, State& x, MatX&) {
+      inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr, [&model, &q, at](double e, Parameters&, State& x, MatX&) {
                           VecX d = VecX::Zero(model.v_size());
                           d[at] = e;
                           boxplus(model, q, d, x.q);
                         }});
-      inputs.push_back({"v/" + tail, 1, g.v[at],
+      inputs.push_back({"v/" + tail, 1, g.v[at], nullptr,
                         [at](double e, Parameters&, State& x, MatX&) { x.v[at] += e; }});
     };
     for (const Body& body : model.bodies())
@@ -160,12 +161,16 @@ class Judge {
     const Index nodes_begin = model.v_size() - node_numbers();
     for (Index i = nodes_begin; i < model.v_size(); ++i) state(i, "node." + std::to_string(i));
     for (Index i = 0; i < model.control_count(); ++i)
-      inputs.push_back({"u/" + model.actuators()[static_cast<std::size_t>(i)].name + ".0", 1, g.u(i, 0),
+      inputs.push_back({"u/" + model.actuators()[static_cast<std::size_t>(i)].name + ".0", 1, g.u(i, 0), nullptr,
                         [i](double e, Parameters&, State&, MatX& u) { u(i, 0) += e; }});
     const ParameterTable& table = model.parameter_table();
-    for (Index i = 0; i < table.size(); ++i)
-      inputs.push_back({table.name(i), size_of(i), g.parameters[i],
+    for (Index i = 0; i < table.size(); ++i) {
+      const EdgeParameter* edge = nullptr;
+      for (const EdgeParameter& one : out.certificate.edges)
+        if (one.place == i) edge = &one;
+      inputs.push_back({table.name(i), size_of(i), g.parameters[i], edge,
                         [i](double e, Parameters& p, State&, MatX&) { p.values[i] += e; }});
+    }
     return inputs;
   }
 
@@ -279,8 +284,12 @@ class Judge {
     const Side right = side_of(input, 1, stretch), left = side_of(input, -1, stretch);
     one.left = left.value;
     one.right = right.value;
-    const bool exact = out.certificate.exact, border = out.certificate.floating > 0;
-    const bool certified = exact && !border;
+    const bool exact = out.certificate.exact;
+    const bool certified = out.certificate.certified();
+    if (input.edge != nullptr && !input.edge->given) {  // "this number says nothing"
+      one.finding = certified ? Finding::Right : Finding::Cautious;
+      return one;
+    }
     const Finding wrong = certified ? Finding::CertifiedWrong
                           : exact   ? Finding::Mislabelled
                                     : Finding::Inexact;
@@ -321,6 +330,7 @@ class Judge {
     std::string what = one.name + ": given " + to_text(one.gradient) + ", left " +
                        to_text(one.left) + ", right " + to_text(one.right);
     if (!out.certificate.reason.empty()) what += "; " + out.certificate.reason;
+    if (!out.certificate.kink.empty()) what += "; " + out.certificate.kink;
     if (one.finding > out.finding || out.what.empty()) raise(one.finding, what);
   }
 

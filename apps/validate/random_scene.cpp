@@ -342,7 +342,9 @@ class Writer {
            << ", point_a: " << dice_.vector(planar_, 0.05)
            << ", point_b: " << (pair ? near : Vec3(positions_[0] + far))
            << ", stiffness: " << dice_.decades(1, 2000)
-           << ", damping: " << dice_.one_of({0.0, 0.5, 5.0}) << "}\n";
+           << ", damping: " << dice_.one_of({0.0, 0.5, 5.0});
+      if (dice_.chance(0.8)) out_ << ", rest: " << dice_.in(0.05, 0.6);  // else as built: a kink
+      out_ << "}\n";
     } else {
       out_ << "  - {type: point, name: push, body: b0, force: " << dice_.vector(planar_, 10)
            << ", point: " << dice_.vector(planar_, 0.05) << ", body_axes: " << dice_.chance(0.5)

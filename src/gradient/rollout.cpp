@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "gradient/edges.hpp"
 #include "gradient/spare.hpp"
 #include "orthant/base/error.hpp"
 
@@ -48,6 +49,13 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
     all.first_inexact = step;
     all.reason = "step " + std::to_string(step) + ": " + one.reason;
   }
+  const Index kinks = one.kinks + (step == 0 ? one.start_kinks : 0);
+  if (kinks > 0 && (all.kinks == 0 || step < all.first_kink)) {
+    all.first_kink = step;
+    all.kink = "step " + std::to_string(step) + ": " + one.kink;
+  }
+  all.kinks += kinks;
+  internal::merge_edges(one.edges, all.edges);
   if (one.margin < all.margin) {
     all.margin = one.margin;
     all.weakest_step = step;

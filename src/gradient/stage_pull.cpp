@@ -2,6 +2,7 @@
 // gradient/stage_pull.cpp: one solve of a record, backwards.
 //   ḡ(q', v') → ḡ(δ), ḡ(v⁺) → one adjoint solve → the kernels of every object, seeded
 #include "gradient/contact_adjoint.hpp"
+#include "gradient/edges.hpp"
 #include "gradient/joint_adjoint.hpp"
 #include "gradient/stage_walk.hpp"
 
@@ -120,6 +121,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   const SolveContext x = context(r);
   Pull reader(x, weights, tape, in);
   walk(reader);
+  if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, weights, in);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     SolveInputs at;  // where the rows of this round were found
     at.q.swap(by_trials[i].q);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/stage_push.cpp: one solve of a record, forwards: a direction through the kernels of
 // every object, one solve, the change of (q', v').
+#include "gradient/edges.hpp"
 #include "gradient/stage_walk.hpp"
 
 namespace orthant::internal {
@@ -16,6 +17,8 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
   const SolveContext x = context(r);
   Push reader(x, direction, changes);
   walk(reader);
+  if (x.with_parameters)
+    push_edges(x, assembly_.blocks, context_.settings->friction, direction, changes);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     const SolveInputs at{trials[i].q, trials[i].v, {}, direction.parameters, direction.duration};
     const SolveContext there = context(context_.trials[i]);

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <limits>
 
+#include "gradient/edges.hpp"
+#include "gradient/kinks.hpp"
 #include "gradient/spare.hpp"
 #include "gradient/stage.hpp"
 #include "orthant/base/error.hpp"
@@ -114,6 +116,7 @@ struct StepGradient::Impl {
   /// Another contact of the impact is as closed as the first, and was closing too.
   bool closes_with_another(const SolveRecord& impact, Index first) const;
   void certify(const StepGradientSettings& gradient);
+  void note_kinks(const Stage& stage);
   void note_errors();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
@@ -242,6 +245,18 @@ void StepGradient::Impl::find_simultaneous(std::size_t begin, std::size_t end) {
   }
 }
 
+void StepGradient::Impl::note_kinks(const Stage& stage) {
+  const SolveRecord& r = stage.record();
+  const bool starts = &stage == stages.data() || r.q == record->before.q;
+  const internal::Kinks found =
+      internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(), starts);
+  if (certificate.kink.empty()) certificate.kink = found.what;
+  certificate.kinks += found.here;
+  certificate.start_kinks += found.start;
+  if (with_parameters)
+    internal::find_edges(*model, *parameters, r, stage.blocks(), certificate.edges);
+}
+
 void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   StepCertificate& c = certificate;
   c.converged = record->outcome == Outcome::Converged;
@@ -258,6 +273,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
+    note_kinks(stage);
     const bool last = &stage == &stages.back();
     if (kind == SolveKind::Projection || (!trials.empty() && !last)) continue;
     const ContactSet& set = stage.record().contacts;

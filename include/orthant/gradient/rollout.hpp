@@ -72,6 +72,14 @@ struct RolloutCertificate {
   Index weakest_step = -1;   ///< where the margin is attained
   double reciprocal_condition = 1, solve_error = 0, residual = 0;  ///< worst
   int impacts = 0;
+  /// Kinks of the data in all steps, and of the initial state (see StepCertificate).
+  Index kinks = 0;
+  std::string kink;                  ///< the first, with its step
+  Index first_kink = -1;             ///< the step of `kink`
+  std::vector<EdgeParameter> edges;  ///< by place
+
+  /// The numbers are two-sided derivatives, but for those by `edges`.
+  bool certified() const { return exact && floating == 0 && kinks == 0 && failed_steps == 0; }
 };
 
 struct RolloutGradient {

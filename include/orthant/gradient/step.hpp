@@ -61,6 +61,15 @@ struct StepJacobian {
   MatX A, B;
 };
 
+/// A parameter that has a derivative from one side only: a coefficient at the end of its range
+/// (friction 0, restitution 1), or two equal ones of a rule `min` or `max`.
+struct EdgeParameter {
+  Index place = 0;  ///< in Parameters::values
+  /// The number is the derivative from inside the range. False: there is none (a compliance of 0 is
+  /// another law, √ has no slope at 0), and the number says nothing.
+  bool given = true;
+};
+
 /// What is known about the derivative of a step.
 struct StepCertificate {
   struct Entry {
@@ -82,6 +91,16 @@ struct StepCertificate {
   KinkChoice element = KinkChoice::Clamp;
   int impacts = 0;     ///< located, their time differentiated
   Index released = 0;  ///< contacts let go, see GradientCertificate::released
+  /// Kinks of the data of the solves: springs at their rest length, faces that close flush.
+  Index kinks = 0;
+  /// Kinks of the state the step begins at: contacts and limits that are closed to the tolerance and
+  /// push. They do not count in later steps of a rollout, which come to them along the contact.
+  Index start_kinks = 0;
+  std::string kink;                  ///< the first of both kinds, in words
+  std::vector<EdgeParameter> edges;  ///< by place; of contacts that push
+
+  /// The numbers are two-sided derivatives, but for those by `edges`.
+  bool certified() const { return exact && floating == 0 && kinks == 0 && start_kinks == 0; }
 };
 
 class StepGradient {

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/edges.cpp: one-sided derivatives by coefficients that are 0. See edges.hpp.
+#include "gradient/edges.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "gradient/adjoints.hpp"
+#include "orthant/model/material_kernel.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr double kStill = 1e-10;  // of the speeds of a contact: slower does not slide or roll
+
+/// What a small coefficient would add to a contact: impulse, torque, and the row of its normal.
+struct Response {
+  Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
+  double normal = 0;
+};
+struct Responses {
+  Response friction, rolling, bounce;
+};
+
+/// The three coefficients that have rows or biases only where they are > 0.
+enum class Coefficient : std::uint8_t { Friction, Restitution, Rolling };
+constexpr Coefficient kCoefficients[] = {Coefficient::Friction, Coefficient::Restitution,
+                                         Coefficient::Rolling};
+
+Index place_of(const Material& m, Coefficient which) {
+  return which == Coefficient::Friction      ? m.friction
+         : which == Coefficient::Restitution ? m.restitution
+                                             : m.rolling_friction;
+}
+Index place_of(const MaterialPair& m, Coefficient which) {
+  return which == Coefficient::Friction      ? m.friction
+         : which == Coefficient::Restitution ? m.restitution
+                                             : m.rolling_friction;
+}
+double value_of(const ContactMaterial& m, Coefficient which) {
+  return which == Coefficient::Friction      ? m.friction
+         : which == Coefficient::Restitution ? m.restitution
+                                             : m.rolling_friction;
+}
+
+/// One parameter of a combined coefficient, and the slope of it by that parameter from the right.
+struct Source {
+  Index place = kNone;
+  double slope = 0;
+  bool given = true, kink = false;
+};
+
+/// d combine(x, y)/dx from the right.
+Source source_of(CombineRule rule, Index place, double x, double y) {
+  switch (rule) {
+    case CombineRule::Geometric:
+      if (x == 0) return {place, 0, y == 0, false};  // √x has no slope at 0
+      return {place, 0.5 * std::sqrt(y / x), true, false};
+    case CombineRule::Min:
+      return {place, x < y ? 1.0 : 0.0, true, x == y};
+    case CombineRule::Max:
+      return {place, x >= y ? 1.0 : 0.0, true, x == y};
+    case CombineRule::Average:
+      break;
+  }
+  return {place, 0.5, true, false};
+}
+
+/// Where a coefficient of two surfaces comes from.
+std::vector<Source> sources_of(const Model& model, const Parameters& parameters, MaterialId a,
+                               MaterialId b, Coefficient which) {
+  if (const MaterialPair* pair = find_material_pair(model, a, b);
+      pair != nullptr && place_of(*pair, which) != kNone)
+    return {{place_of(*pair, which), 1, true, false}};
+  const Index i = place_of(model.material(a), which), j = place_of(model.material(b), which);
+  if (i == j) return {{i, 1, true, false}};
+  const CombineRule rule = std::max(model.material(a).combine, model.material(b).combine);
+  const double x = parameters.values[i], y = parameters.values[j];
+  return {source_of(rule, i, x, y), source_of(rule, j, y, x)};
+}
+
+Vec3 point_velocity(const Twist& twist, const Vec3& lever) {
+  return twist.linear + twist.angular.cross(lever);
+}
+
+/// The direction of a pyramid that a contact sliding along s would push in; the plane has two.
+Vec3 pyramid_direction(const ContactBlock& block, const Vec3& s, int directions) {
+  Vec3 best = Vec3::Zero();
+  for (int i = 0; i < directions; ++i) {
+    const double angle = 2 * std::numbers::pi * i / directions;
+    const Vec3 d = std::cos(angle) * block.frame[1] + std::sin(angle) * block.frame[2];
+    if (i == 0 || d.dot(s) < best.dot(s)) best = d;
+  }
+  return best;
+}
+
+/// What coefficients of 0 would add to a contact that pushes with λ_n.
+Responses respond(const SolveContext& x, const Contact& contact, const ContactBlock& block,
+                  FrictionModel friction, double impulse) {
+  Responses out;
+  const Body &a = x.model.body(contact.body_a), &b = x.model.body(contact.body_b);
+  const auto end = [&](const Body& body) {
+    return twist_in(body, body.is_dynamic() ? x.answer.v : x.record.v);
+  };
+  const Vec3& n = block.frame[0];
+  const Twist after_a = end(a), after_b = end(b);
+  const Vec3 moving =
+      point_velocity(after_a, block.lever_a) - point_velocity(after_b, block.lever_b);
+  const double still = kStill * (1 + moving.norm() + after_a.angular.norm() + after_b.angular.norm());
+  const bool convex = friction != FrictionModel::Coulomb;
+  const bool pyramid = friction == FrictionModel::Pyramid;
+  const Vec3 slide = moving - n.dot(moving) * n;
+  if (block.material.friction == 0 && block.dim == 1 && slide.norm() > still) {
+    const bool sides = pyramid && !a.planar;
+    out.friction.force = impulse * (sides ? pyramid_direction(block, slide, x.record.rows.pyramid_directions)
+                                          : Vec3(-slide.normalized()));
+    // The convex law opens as it slides; the linear one, a pair of rows, does not.
+    if (convex && !pyramid) out.friction.normal = -slide.norm();
+  }
+  Vec3 spin = after_a.angular - after_b.angular;
+  if (!a.planar) spin -= n.dot(spin) * n;
+  const bool has_rolling = !(pyramid && block.material.friction > 0);
+  if (block.material.rolling_friction == 0 && has_rolling && spin.norm() > still) {
+    out.rolling.torque = -impulse * spin.normalized();
+    if (convex) out.rolling.normal = -spin.norm();
+  }
+  if (block.material.restitution == 0 && block.material.compliance == 0) {
+    const double approach = n.dot(point_velocity(twist_in(a, x.record.v), block.lever_a) -
+                                  point_velocity(twist_in(b, x.record.v), block.lever_b));
+    const bool impact = x.record.kind == SolveKind::Impact;
+    // In a step the bias is min(βΦ/h, ε D_n v): with a gap open it jumps, see find_edges().
+    if (approach < 0 && (impact || (contact.gap <= 0 && x.record.rows.beta == 0 &&
+                                    approach < -x.record.rows.restitution_threshold)))
+      out.bounce.normal = approach;
+  }
+  return out;
+}
+
+/// f(contact's number, contact, block, λ_n) for the rigid contacts of a solve that push.
+template <class F>
+void for_each_pushing(const SolveRecord& record, const VecX& lambda,
+                      std::span<const ContactBlock> blocks, F&& f) {
+  if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return;
+  const std::vector<Contact>& contacts = record.contacts.contacts;
+  for (std::size_t c = 0; c < contacts.size() && c < blocks.size(); ++c) {
+    const double impulse = lambda[blocks[c].row];
+    if (impulse > 0) f(static_cast<Index>(c), contacts[c], blocks[c], impulse);
+  }
+}
+
+bool has_zero(const ContactMaterial& m) {
+  return m.friction == 0 || m.rolling_friction == 0 || m.restitution == 0;
+}
+
+}  // namespace
+
+void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
+                const SolveOutputs& weights, SolveInputs& in) {
+  const VecX& balance = weights.equations.balance;
+  for_each_pushing(x.record, x.answer.lambda, blocks, [&](Index number, const Contact& contact,
+                                                          const ContactBlock& block, double impulse) {
+    if (!has_zero(block.material)) return;
+    const auto weight = [&](BodyId id) {
+      const Body& body = x.model.body(id);
+      return body.is_dynamic() ? twist_in(body, balance) : Twist{};
+    };
+    const Twist a = weight(contact.body_a), b = weight(contact.body_b);
+    Vec3 by_force = point_velocity(a, block.lever_a) - point_velocity(b, block.lever_b);
+    if (weights.impulse_W.size() > 0) by_force += weights.impulse_W.col(number);
+    const Vec3 by_torque = a.angular - b.angular;
+    const double by_normal = weights.equations.blocks[block.row];
+    const Responses all = respond(x, contact, block, friction, impulse);
+    for (const Coefficient which : kCoefficients) {
+      if (value_of(block.material, which) > 0) continue;
+      const Response& r = which == Coefficient::Friction      ? all.friction
+                          : which == Coefficient::Restitution ? all.bounce
+                                                              : all.rolling;
+      const double by = r.force.dot(by_force) + r.torque.dot(by_torque) + r.normal * by_normal;
+      if (by == 0) continue;
+      for (const Source& source :
+           sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
+                      x.model.shape(contact.shape_b).material, which))
+        in.parameters[source.place] += source.slope * by;
+    }
+  });
+}
+
+void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
+                const SolveInputs& direction, SolveOutputs& changes) {
+  VecX& balance = changes.equations.balance;
+  for_each_pushing(x.record, x.answer.lambda, blocks, [&](Index, const Contact& contact,
+                                                          const ContactBlock& block, double impulse) {
+    if (!has_zero(block.material)) return;
+    const Responses all = respond(x, contact, block, friction, impulse);
+    Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
+    for (const Coefficient which : kCoefficients) {
+      if (value_of(block.material, which) > 0) continue;
+      double change = 0;
+      for (const Source& source :
+           sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
+                      x.model.shape(contact.shape_b).material, which))
+        change += source.slope * direction.parameters[source.place];
+      const Response& r = which == Coefficient::Friction      ? all.friction
+                          : which == Coefficient::Restitution ? all.bounce
+                                                              : all.rolling;
+      force += change * r.force;
+      torque += change * r.torque;
+      changes.equations.blocks[block.row] += change * r.normal;
+    }
+    const auto put = [&](BodyId id, const Vec3& lever, double sign) {
+      const Body& body = x.model.body(id);
+      if (body.is_dynamic())
+        add_twist(body, sign * force, sign * (lever.cross(force) + torque), balance);
+    };
+    put(contact.body_a, block.lever_a, 1);
+    put(contact.body_b, block.lever_b, -1);
+  });
+}
+
+void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to) {
+  for (const EdgeParameter& edge : from) {
+    const auto at = std::ranges::lower_bound(to, edge.place, {}, &EdgeParameter::place);
+    if (at == to.end() || at->place != edge.place) {
+      to.insert(at, edge);
+    } else {
+      at->given = at->given && edge.given;
+    }
+  }
+}
+
+void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
+                std::span<const ContactBlock> blocks, std::vector<EdgeParameter>& edges) {
+  const VecX& x = parameters.values;
+  const auto note = [&](Index place, bool given) {
+    const EdgeParameter one{place, given};
+    merge_edges({&one, 1}, edges);
+  };
+  // A ball about its centre of mass that rolls stays closed whatever it does; off the centre it
+  // would dig in one way and lift off the other.
+  const auto note_ball = [&](ShapeId id) {
+    const ShapeInstance& shape = model.shape(id);
+    if (shape.shape.kind() != ShapeKind::Sphere || !model.body(shape.body).is_dynamic()) return;
+    const Index numbers = shape.planar() ? 2 : 3;
+    for (Index i = 0; i < numbers; ++i)
+      if (x[shape.offset_begin + i] != 0) return;
+    for (Index i = 0; i < numbers; ++i) note(shape.offset_begin + i, false);
+  };
+  const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps) {
+    for (const Coefficient which : kCoefficients)
+      for (const Source& source : sources_of(model, parameters, a, b, which)) {
+        const bool zero = x[source.place] == 0;
+        const bool one = which == Coefficient::Restitution && x[source.place] == 1;
+        if (zero) note(source.place, rigid && source.given && !(jumps && which == Coefficient::Restitution));
+        if (one) note(source.place, true);
+        if (source.kink && !zero) note(source.place, false);
+      }
+    // A hard contact is another law than a soft one.
+    const MaterialPair* pair = find_material_pair(model, a, b);
+    for (const Index place : {pair != nullptr ? pair->compliance : kNone,
+                              model.material(a).compliance, model.material(b).compliance})
+      if (place != kNone && x[place] == 0) note(place, false);
+  };
+  for_each_pushing(record, record.solution.lambda, blocks,
+                   [&](Index, const Contact& contact, const ContactBlock& block, double) {
+                     // A bounce would leave a gap open that is closed without one.
+                     const bool jumps = record.kind != SolveKind::Impact &&
+                                        block.material.restitution == 0 && contact.gap > 0 &&
+                                        record.rows.restitution;
+                     note_all(model.shape(contact.shape_a).material,
+                              model.shape(contact.shape_b).material, true, jumps);
+                     if (record.kind == SolveKind::Impact || block.bounces) return;
+                     note_ball(contact.shape_a);
+                     note_ball(contact.shape_b);
+                   });
+  const std::size_t rigid = record.contacts.contacts.size();
+  if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return;
+  for (std::size_t c = 0; c < record.contacts.flexible.size() && rigid + c < blocks.size(); ++c)
+    if (record.solution.lambda[blocks[rigid + c].row] > 0)
+      note_all(record.contacts.flexible[c].material_a, record.contacts.flexible[c].material_b, false,
+               true);
+}
+
+}  // namespace orthant::internal

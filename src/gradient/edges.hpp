@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/edges.hpp: coefficients of materials at the end of their range. Private to the room.
+// A contact without friction has no row for it, so its derivative does not come with the others. It
+// is that of the law with a little friction, from the right:
+//   Coulomb   λ_t = −μ λ_n s/|s|,  s the sliding velocity;  cone: also w_n = μ |s|
+//   rolling   torque −μ_r λ_n ω/|ω|,  ω the rolling velocity
+//   bounce    b_n = ε D_n v⁻
+// added to the equations of a solve as any other input is.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "gradient/reader.hpp"
+#include "orthant/constraint/contact_rows.hpp"
+
+namespace orthant::internal {
+
+/// Adds the derivatives by coefficients that are 0 of the contacts that push.
+void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
+                const SolveOutputs& weights, SolveInputs& in);
+void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
+                const SolveInputs& direction, SolveOutputs& changes);
+
+/// The coefficients at an edge of the contacts of a solve that push: added to `edges`, by place.
+void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
+                std::span<const ContactBlock> blocks, std::vector<EdgeParameter>& edges);
+/// Adds those of one list to another; what is not given in one is not in both.
+void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to);
+
+}  // namespace orthant::internal

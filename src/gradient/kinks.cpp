@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/kinks.cpp: kinks of the data of a solve, by name. See kinks.hpp.
+#include "gradient/kinks.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/collision/collision.hpp"
+#include "orthant/constraint/joint_rows.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr double kAtRest = 1e-9;   // of a spring: this near its rest length, relative
+constexpr double kAtLimit = 1e-9;  // of a coordinate: this near its limit [m, rad]
+constexpr double kFlat = 1e-6;     // of a ring on a plane: their angle [rad]
+constexpr double kFlush = 1e-9;    // gaps of two faces that differ by less, of their size
+
+class Finder {
+ public:
+  Finder(const Model& model, const Parameters& parameters, const StepSettings& settings,
+         const SolveRecord& record, std::span<const ContactBlock> blocks)
+      : model_(model), parameters_(parameters), settings_(settings), r_(record), blocks_(blocks) {}
+
+  Kinks out;
+
+  void find_springs() {
+    const double* x = parameters_.values.data();
+    for (const Force& force : model_.forces()) {
+      if (force.kind != ForceKind::Spring) continue;
+      const bool planar = force.a != kWorld ? model_.body(force.a).planar
+                          : force.b != kWorld && model_.body(force.b).planar;
+      const Index n = planar ? 2 : 3;
+      const double* p = x + force.parameter_begin;
+      const auto end = [&](BodyId id, const double* point) {
+        const Vec3 local(point[0], point[1], planar ? 0 : point[2]);
+        return id == kWorld ? local : transform(body_pose<double>(model_.body(id), r_.q.data()), local);
+      };
+      const double length = (end(force.a, p) - end(force.b, p + n)).norm();
+      const double stiffness = p[2 * n], rest = p[2 * n + 2];
+      if (stiffness > 0 && rest > 0 && std::abs(length - rest) <= kAtRest * rest)
+        note(out.here, "spring '" + force.name + "' is at its rest length");
+    }
+  }
+
+  /// Contacts and limits whose bias has two slopes where they are: rest.
+  void find_closed() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    const bool impact = r_.kind == SolveKind::Impact;
+    if (!impact && r_.rows.beta == 1) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      if (!pushes(blocks_[c]) || blocks_[c].material.compliance > 0) continue;
+      if (!impact && blocks_[c].bounces) continue;  // the bias is ε D_n v, whatever the gap
+      if (std::abs(contacts[c].gap) <= tolerance(contacts[c]))
+        note(out.start, name(contacts[c]) + (impact ? " meet at the very start of the step"
+                                                    : " touch at the start: gap 0 to the tolerance"));
+    }
+    const std::size_t first = contacts.size();
+    const std::vector<FlexibleContact>& flexible = r_.contacts.flexible;
+    for (std::size_t c = 0; c < flexible.size() && first + c < blocks_.size(); ++c)
+      if (pushes(blocks_[first + c]) && blocks_[first + c].material.compliance == 0 &&
+          std::abs(flexible[c].gap) <= settings_.projection_tolerance * flexible[c].size)
+        note(out.start, "a flexible part touches at the start: gap 0 to the tolerance");
+    for (std::size_t j = 0; j < model_.joints().size(); ++j) {
+      const Joint& joint = model_.joints()[j];
+      if (impact || (joint.lower == kNone && joint.upper == kNone)) continue;
+      const double at =
+          joint_coordinate(model_, parameters_, r_.q, JointId(static_cast<Index>(j)));
+      for (const Index limit : {joint.lower, joint.upper})
+        if (limit != kNone && std::abs(at - parameters_.values[limit]) <= kAtLimit)
+          note(out.start, "joint '" + joint.name + "' is at its limit at the start");
+    }
+  }
+
+  /// Faces that close on each other flush, or start so: either body's may give the normal. Later
+  /// they stay flush whatever is varied.
+  void find_flush(bool starts) {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size();) {
+      std::size_t end = c + 1;
+      while (end < contacts.size() && pair_of(contacts[end].key) == pair_of(contacts[c].key)) ++end;
+      if (is_flush(c, end) && (starts || contacts[c].gap > tolerance(contacts[c])))
+        note(starts ? out.start : out.here, name(contacts[c]) + " meet with flush faces");
+      c = end;
+    }
+  }
+
+  /// A ring that lies flat on a plane touches all around: which point is the deepest?
+  void find_rings() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c)
+      for (const ShapeId id : {contacts[c].shape_a, contacts[c].shape_b}) {
+        const ShapeInstance& shape = model_.shape(id);
+        if (shape.shape.kind() != ShapeKind::Torus || !pushes(blocks_[c])) continue;
+        const Pose at = shape_pose<double>(model_.body(shape.body), shape, r_.q.data(),
+                                           parameters_.values.data());
+        if (rotate(at.p, Vec3(0, 0, 1)).cross(contacts[c].normal).norm() <= kFlat)
+          note(out.here, name(contacts[c]) + " meet with a ring that lies flat");
+      }
+  }
+
+  /// Gaps that a pile counts as none.
+  void find_dead_band() {
+    if (r_.kind == SolveKind::Impact || r_.rows.touching == 0) return;
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      const double gap = contacts[c].gap;
+      const double band = r_.rows.touching / settings_.projection_tolerance * tolerance(contacts[c]);
+      if (gap > 0 && gap <= band && pushes(blocks_[c]) && blocks_[c].material.compliance == 0) {
+        note(out.here, "gaps of a pile within ten tolerances count as none");
+        return;
+      }
+    }
+  }
+
+ private:
+  void note(Index& count, const std::string& what) {
+    ++count;
+    if (out.what.empty()) out.what = what;
+  }
+  bool pushes(const ContactBlock& block) const { return r_.solution.lambda[block.row] > 0; }
+  double tolerance(const Contact& contact) const {
+    return settings_.projection_tolerance * std::min(shape_size(model_, parameters_, contact.shape_a),
+                                                     shape_size(model_, parameters_, contact.shape_b));
+  }
+  std::string name(const Contact& contact) const {
+    return "'" + model_.body(contact.body_a).name + "' and '" + model_.body(contact.body_b).name + "'";
+  }
+  bool is_flush(std::size_t begin, std::size_t end) const {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    const ShapeInstance &a = model_.shape(contacts[begin].shape_a),
+                        &b = model_.shape(contacts[begin].shape_b);
+    if (a.shape.kind() == ShapeKind::HalfSpace || b.shape.kind() == ShapeKind::HalfSpace) return false;
+    if (end - begin < (a.planar() ? 2u : 3u)) return false;
+    double lowest = contacts[begin].gap, highest = lowest;
+    bool closed = false;
+    for (std::size_t c = begin; c < end; ++c) {
+      const FeatureKind kind = contacts[c].feature.kind;
+      if (kind < FeatureKind::VertexFace || kind > FeatureKind::ClippedVertex) return false;
+      lowest = std::min(lowest, contacts[c].gap);
+      highest = std::max(highest, contacts[c].gap);
+      closed = closed || pushes(blocks_[c]);
+    }
+    const double size = tolerance(contacts[begin]) / settings_.projection_tolerance;
+    return closed && highest - lowest <= kFlush * size;
+  }
+
+  const Model& model_;
+  const Parameters& parameters_;
+  const StepSettings& settings_;
+  const SolveRecord& r_;
+  std::span<const ContactBlock> blocks_;
+};
+
+}  // namespace
+
+Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                 const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts) {
+  if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return {};
+  Finder finder(model, parameters, settings, record, blocks);
+  if (starts) finder.find_closed();
+  finder.find_flush(starts);
+  finder.find_rings();
+  finder.find_dead_band();
+  if (record.kind != SolveKind::Impact) finder.find_springs();
+  return std::move(finder.out);
+}
+
+}  // namespace orthant::internal

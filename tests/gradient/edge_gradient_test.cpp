@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coefficients at the end of their range, and kinks of the data, which the certificate names.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "orthant/gradient/rollout.hpp"
+#include "orthant/model/model_builder.hpp"
+
+namespace orthant {
+namespace {
+
+struct World {
+  Model model;
+  StepSettings settings = {};
+  Index steps = 3;
+};
+
+/// A ball that slides and spins on a floor, or falls on it.
+World ball(bool planar, double height, const MaterialSpec& material, bool gravity = true) {
+  ModelBuilder b;
+  if (!gravity) b.set_gravity(Vec3::Zero());
+  b.add_material(material);
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .planar = planar,
+              .shapes = {{.shape = planar ? Shape::half_plane() : Shape::half_space(),
+                          .material = material.name}}});
+  b.add_body({.name = "ball",
+              .motion = planar ? Motion::Planar : Motion::Spatial,
+              .position = planar ? Vec3(0, 0.1 + height, 0) : Vec3(0, 0, 0.1 + height),
+              .velocity = planar ? Vec3(1, -0.3, 0) : Vec3(1, 0.4, -0.3),
+              .angular_velocity = planar ? Vec3(0, 0, 3) : Vec3(0.5, 2, 0.3),
+              .shapes = {{.shape = planar ? Shape::disc(0.1) : Shape::sphere(0.1),
+                          .material = material.name}}});
+  World world{b.build()};
+  world.settings.solver.tolerance = 1e-13;
+  return world;
+}
+
+VecX weights(Index n, double phase) {
+  VecX w(n);
+  for (Index i = 0; i < n; ++i) w[i] = 0.5 + std::cos(phase + 1.7 * i);
+  return w;
+}
+
+RolloutTape record(const World& w, const Parameters& p) {
+  return record_rollout(w.model, p, w.settings, w.model.rest_state(), {}, w.steps);
+}
+
+RolloutGradient gradient(const World& w) {
+  const RolloutTape tape = record(w, w.model.default_parameters());
+  const Index n = w.model.v_size();
+  return rollout_gradient(tape, at_end(tape, weights(n, 1), weights(n, 2)));
+}
+
+/// (4 f(e) − f(2e))/2e of the same loss, from the right.
+double right_difference(const World& w, Index place, double e) {
+  const Parameters p = w.model.default_parameters();
+  const RolloutTape base = record(w, p);
+  const Index n = w.model.v_size();
+  const auto change = [&](double by) {
+    Parameters moved = p;
+    moved.values[place] += by;
+    const RolloutTape tape = record(w, moved);
+    VecX d;
+    boxminus(w.model, tape.final_state.q, base.final_state.q, d);
+    return weights(n, 1).dot(d) + weights(n, 2).dot(tape.final_state.v - base.final_state.v);
+  };
+  return (4 * change(e) - change(2 * e)) / (2 * e);
+}
+
+bool says(const RolloutCertificate& c, Index place, bool given) {
+  for (const EdgeParameter& edge : c.edges)
+    if (edge.place == place) return edge.given == given;
+  return false;
+}
+
+TEST(GradientEdges, NoFrictionHasTheDerivativeFromTheRight) {
+  for (const bool planar : {true, false})
+    for (const FrictionModel model :
+         {FrictionModel::Coulomb, FrictionModel::Cone, FrictionModel::Pyramid}) {
+      World w = ball(planar, 0.001, {.name = "m", .friction = 0});
+      w.settings.friction = model;
+      const RolloutGradient g = gradient(w);
+      for (const char* name : {"material/m.friction", "material/m.rolling_friction"}) {
+        const Index place = w.model.parameter_table().find(name);
+        const double truth = right_difference(w, place, 1e-6);
+        EXPECT_GT(std::abs(truth), 1e-2) << name;
+        EXPECT_NEAR(g.parameters[place], truth, 1e-5 * std::abs(truth))
+            << name << " planar " << planar << " model " << static_cast<int>(model);
+        EXPECT_TRUE(says(g.certificate, place, true)) << name;
+      }
+      EXPECT_TRUE(g.certificate.certified());
+    }
+}
+
+TEST(GradientEdges, NoRestitutionHasTheDerivativeFromTheRightAtALocatedImpact) {
+  for (const bool planar : {true, false}) {
+    // With gravity the slow rebound would end within the step, whatever the coefficient.
+    World w = ball(planar, 0.002, {.name = "m", .friction = 0.2}, false);
+    w.settings.impact_events = true;
+    const Index place = w.model.parameter_table().find("material/m.restitution");
+    const RolloutGradient g = gradient(w);
+    const double truth = right_difference(w, place, 1e-6);
+    EXPECT_GT(std::abs(truth), 1e-2);
+    EXPECT_NEAR(g.parameters[place], truth, 1e-5 * std::abs(truth));
+  }
+}
+
+TEST(GradientEdges, PushForwardHasThemToo) {
+  World w = ball(false, 0.001, {.name = "m", .friction = 0});
+  const RolloutTape tape = record(w, w.model.default_parameters());
+  const Index n = w.model.v_size();
+  const RolloutGradient g = rollout_gradient(tape, at_end(tape, weights(n, 1), weights(n, 2)));
+  for (const char* name : {"material/m.friction", "material/m.rolling_friction"}) {
+    const Index place = w.model.parameter_table().find(name);
+    StepTangent change;
+    change.parameters = VecX::Unit(w.model.parameter_table().size(), place);
+    const RolloutTangent d = rollout_tangent(tape, change);
+    EXPECT_NEAR(weights(n, 1).dot(d.q.col(w.steps)) + weights(n, 2).dot(d.v.col(w.steps)),
+                g.parameters[place], 1e-10);
+  }
+}
+
+TEST(GradientEdges, HardContactsSayThatComplianceHasNoDerivative) {
+  const World w = ball(true, 0.001, {.name = "m", .friction = 0.3});
+  const RolloutGradient g = gradient(w);
+  EXPECT_TRUE(says(g.certificate, w.model.parameter_table().find("material/m.compliance"), false));
+  EXPECT_TRUE(g.certificate.certified());
+}
+
+TEST(GradientKinks, AStartAtRestIsNamedAndALaterRestIsNot) {
+  const World touching = ball(true, 0, {.name = "m", .friction = 0.3});
+  const RolloutCertificate at_rest = gradient(touching).certificate;
+  EXPECT_FALSE(at_rest.certified());
+  EXPECT_GT(at_rest.kinks, 0);
+  EXPECT_NE(at_rest.kink.find("touch at the start"), std::string::npos) << at_rest.kink;
+
+  World falling = ball(true, 0.001, {.name = "m", .friction = 0.3});
+  falling.steps = 10;
+  EXPECT_TRUE(gradient(falling).certificate.certified()) << gradient(falling).certificate.kink;
+}
+
+TEST(GradientKinks, ASpringAtItsRestLengthIsNamed) {
+  for (const double rest : {0.5, 0.4}) {
+    ModelBuilder b;
+    b.add_body({.name = "ball",
+                .motion = Motion::Planar,
+                .position = {0.5, 0, 0},
+                .shapes = {{.shape = Shape::disc(0.1)}}});
+    b.add_force(SpringSpec{.name = "s", .a = "ball", .stiffness = 10, .rest = rest});
+    World w{b.build()};
+    const RolloutCertificate c = gradient(w).certificate;
+    EXPECT_EQ(c.certified(), rest != 0.5);
+    EXPECT_EQ(c.kink.find("spring 's'") != std::string::npos, rest == 0.5) << c.kink;
+  }
+}
+
+TEST(GradientKinks, FlushFacesThatCloseAreNamed) {
+  for (const double tilt : {0.0, 0.01}) {
+    ModelBuilder b;
+    for (int i = 0; i < 2; ++i)
+      b.add_body({.name = "box" + std::to_string(i),
+                  .motion = Motion::Planar,
+                  .position = {0.01 * i, 0.2015 * i, 0},
+                  .angle = i * tilt,
+                  .velocity = {0, -1.0 * i, 0},
+                  .shapes = {{.shape = Shape::rectangle(0.1, 0.1)}}});
+    World w{b.build()};
+    w.settings.solver.tolerance = 1e-13;
+    w.steps = 1;
+    const RolloutCertificate c = gradient(w).certificate;
+    EXPECT_EQ(c.certified(), tilt != 0) << c.kink;
+  }
+}
+
+}  // namespace
+}  // namespace orthant
