@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "orthant/base/error.hpp"
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
+#include "orthant/step/step_fields.hpp"
 #include "step/run.hpp"
 
 namespace orthant {
@@ -21,32 +23,34 @@ StepWorkspace& StepWorkspace::operator=(StepWorkspace&&) noexcept = default;
 
 namespace {
 
+[[noreturn]] void fail(const char* field, const std::string& rule, double value) {
+  throw Error(std::string("step settings.") + field, rule + ", got " + to_text(value));
+}
+
 void require(bool holds, const char* field, const char* rule, double value) {
-  if (!holds)
-    throw Error(std::string("step settings.") + field, rule + (", got " + to_text(value)));
+  if (!holds) fail(field, rule, value);
+}
+
+/// Every number within the bounds of the one list of fields (step_fields.hpp), from which the
+/// command line, scene files, the schema and Python take theirs.
+void check_fields(const StepSettings& s) {
+  visit_settings(std::type_identity<StepSettings>{},
+                 [&](const char* name, auto member, const char*, const SettingRule& rule) {
+                   if constexpr (std::is_arithmetic_v<std::decay_t<decltype(s.*member)>>) {
+                     const double value = static_cast<double>(s.*member);
+                     if (!std::isfinite(value)) fail(name, "must be finite", value);
+                     if (rule.positive && !(value > 0)) fail(name, "must be > 0", value);
+                     if (value < rule.lo) fail(name, "must be >= " + to_text(rule.lo), value);
+                     if (value > rule.hi) fail(name, "must be <= " + to_text(rule.hi), value);
+                   }
+                 });
+  require(s.pyramid_directions % 2 == 0, "pyramid_directions", "must be even",
+          s.pyramid_directions);
 }
 
 void check_arguments(const StepRun& run) {
   const StepSettings& s = run.settings;
-  require(std::isfinite(s.h) && s.h > 0, "h", "must be finite and > 0", s.h);
-  require(s.projection_tolerance > 0, "projection_tolerance", "must be > 0",
-          s.projection_tolerance);
-  require(s.baumgarte >= 0 && s.baumgarte <= 1, "baumgarte", "must be in [0, 1]", s.baumgarte);
-  require(s.contact_margin >= 0 && std::isfinite(s.contact_margin), "contact_margin",
-          "must be finite and >= 0", s.contact_margin);
-  require(s.substep > 0, "substep", "must be > 0", s.substep);
-  require(s.pyramid_directions >= 4 && s.pyramid_directions % 2 == 0, "pyramid_directions",
-          "must be even and >= 4", s.pyramid_directions);
-  require(s.max_events >= 0, "max_events", "must be >= 0", s.max_events);
-  require(s.max_halvings >= 0, "max_halvings", "must be >= 0", s.max_halvings);
-  require(s.restitution_threshold >= 0, "restitution_threshold", "must be >= 0",
-          s.restitution_threshold);
-  require(s.overlap_tolerance > 0, "overlap_tolerance", "must be > 0", s.overlap_tolerance);
-  require(s.max_recursions >= 0, "max_recursions", "must be >= 0", s.max_recursions);
-  require(std::isfinite(s.drag_ratio) && s.drag_ratio > 0, "drag_ratio", "must be > 0",
-          s.drag_ratio);
-  require(std::isfinite(s.thermal_energy) && s.thermal_energy >= 0, "thermal_energy",
-          "must be >= 0", s.thermal_energy);
+  check_fields(s);
   if (s.drag_ratio != 1 || s.thermal_energy > 0) {
     require(run.model.law() == LawOfMotion::Overdamped && !s.impact_events && s.max_halvings == 0,
             "drag_ratio, thermal_energy", "need the overdamped law and whole steps", s.drag_ratio);
@@ -56,9 +60,6 @@ void check_arguments(const StepRun& run) {
     require(s.integrator == Integrator::Euler && !s.impact_events && s.max_halvings == 0,
             "constraints", "other than manifold exclude rattle, impact_events and max_halvings", 1);
   }
-  require(s.newton_iterations >= 1, "newton_iterations", "must be >= 1", s.newton_iterations);
-  require(s.newton_tolerance >= 0, "newton_tolerance", "must be >= 0", s.newton_tolerance);
-  require(s.max_cuts >= 0 && s.max_cuts <= 30, "max_cuts", "must be in [0, 30]", s.max_cuts);
   if (!run.model.flexible_parts().empty()) {
     if (s.integrator == Integrator::Rattle)
       throw Error("step settings.integrator", "Rattle does not take flexible parts");

@@ -2,7 +2,11 @@
 // Simulation: the same bits as step() by hand, and what it says of bodies and contacts.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <type_traits>
+
 #include "orthant/orthant.hpp"
+#include "orthant/step/step_fields.hpp"
 
 namespace orthant {
 namespace {
@@ -75,6 +79,36 @@ TEST(Simulation, PlanarBodiesTurnAboutZ) {
   EXPECT_NEAR(2 * std::atan2(sim.pose(disc).p.z, sim.pose(disc).p.w), 0.2, 1e-12);
   EXPECT_EQ(sim.angular_velocity(disc), Vec3(0, 0, 2));
   EXPECT_THROW((void)sim.body("disk"), Error);
+}
+
+// The bounds are those of the one list of fields: what a scene file accepts, a step accepts.
+TEST(StepSettings, EveryNumberIsHeldToTheBoundsOfItsField) {
+  const Model model = drop().build();
+  int checked = 0;
+  visit_settings(std::type_identity<StepSettings>{},
+                 [&](const char* name, auto member, const char*, const SettingRule& rule) {
+                   using T = std::decay_t<decltype(StepSettings{}.*member)>;
+                   if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+                     const auto refused = [&](double value) {
+                       StepSettings settings;
+                       settings.*member = static_cast<T>(value);
+                       try {
+                         (void)Simulation(model, settings).step();
+                         return false;
+                       } catch (const Error& error) {
+                         return error.where() == std::string("step settings.") + name;
+                       }
+                     };
+                     EXPECT_EQ(refused(0), rule.positive || rule.lo > 0) << name;
+                     EXPECT_TRUE(!std::isfinite(rule.lo) || refused(rule.lo - 1)) << name;
+                     EXPECT_TRUE(!std::isfinite(rule.hi) || refused(rule.hi + 1)) << name;
+                     EXPECT_TRUE(!std::is_floating_point_v<T> || refused(INFINITY)) << name;
+                     ++checked;
+                   }
+                 });
+  EXPECT_GE(checked, 18);
+  EXPECT_THROW((void)Simulation(model, {.sub_spheres = 129}).step(), Error);
+  EXPECT_THROW((void)Simulation(model, {.pyramid_directions = 5}).step(), Error);
 }
 
 // The worst outcome of several is the largest: reports depend on this order.

@@ -20,18 +20,18 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
   field("stabilisation", &S::stabilisation, "how overlaps are removed", R{});
   field("projection_tolerance", &S::projection_tolerance, "of the body size",
         R{.unit = "-", .positive = true});
-  field("baumgarte", &S::baumgarte, "share of an overlap a step; `baumgarte`",
+  field("baumgarte", &S::baumgarte, "share of an overlap per step; `baumgarte`",
         R{.unit = "-", .lo = 0, .hi = 1});
   field("contact_margin", &S::contact_margin, "of half the smaller body's width",
         R{.unit = "-", .lo = 0});
   field("integrator", &S::integrator, "`rattle`: second order for joints", R{});
   field("substep", &S::substep, "longest inner step of `rattle`", R{.unit = "s", .positive = true});
   field("impact_events", &S::impact_events, "locate impacts within a step", R{});
-  field("max_events", &S::max_events, "a step; the report says when reached", R{.lo = 0});
+  field("max_events", &S::max_events, "per step; the report says when reached", R{.lo = 0});
   field("restitution_threshold", &S::restitution_threshold,
         "slowest approach that bounces; 0: 2 g h", R{.unit = "m/s", .lo = 0});
   field("max_halvings", &S::max_halvings, "of a step that ends in an overlap; 0: none",
-        R{.lo = 0, .hi = 20});
+        R{.lo = 0, .hi = 30});
   field("halving_tolerance", &S::halving_tolerance, "overlap that halves, of the body size",
         R{.unit = "-", .positive = true});
   field("newton_iterations", &S::newton_iterations,
@@ -40,15 +40,15 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
         "change of the velocities that ends them, of the largest",
         R{.unit = "-", .positive = true});
   field("max_cuts", &S::max_cuts, "of a step in which an element would invert",
-        R{.lo = 0, .hi = 20});
+        R{.lo = 0, .hi = 30});
   field("constraints", &S::constraints,
-        "`single`, `relcp` and `multisphere`: one row a pair, grown until nothing overlaps, "
+        "`single`, `relcp` and `multisphere`: one row per pair, grown until nothing overlaps, "
         "rows of inscribed spheres",
         R{});
   field("overlap_tolerance", &S::overlap_tolerance, "of half the smaller width; `relcp`",
         R{.unit = "-", .positive = true});
-  field("max_recursions", &S::max_recursions, "a step; `relcp`", R{.lo = 1, .hi = 100000});
-  field("sub_spheres", &S::sub_spheres, "a body; `multisphere`", R{.lo = 1, .hi = 1000});
+  field("max_recursions", &S::max_recursions, "per step; `relcp`", R{.lo = 1, .hi = 100000});
+  field("sub_spheres", &S::sub_spheres, "per body; `multisphere`", R{.lo = 1, .hi = 128});
   field("periodic", &S::periodic, "bodies meet across its sides; positions are not wrapped", R{});
   field("drag_ratio", &S::drag_ratio,
         "overdamped: drag across the axis x of a body over that along it",
