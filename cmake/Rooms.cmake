@@ -1,15 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads cmake/rooms.txt into ORTHANT_ROOMS (in order) and ORTHANT_ROOM_<room>_NEEDS.
-set(ORTHANT_ROOMS "")
+# Reads the names of the rooms in cmake/rooms.txt into ORTHANT_ROOMS, in order. Who may include whom is
+# checked by tools/check_rooms.py.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/rooms.txt)
-file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/rooms.txt lines REGEX "^[a-z]")
-foreach(line IN LISTS lines)
-  string(REPLACE "|" ";" parts "${line}")
-  list(GET parts 0 room)
-  list(GET parts 1 needs)
-  string(STRIP "${room}" room)
-  string(STRIP "${needs}" needs)
-  separate_arguments(needs)
-  list(APPEND ORTHANT_ROOMS ${room})
-  set(ORTHANT_ROOM_${room}_NEEDS ${needs})
-endforeach()
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/rooms.txt ORTHANT_ROOMS REGEX "^[a-z]")
+list(TRANSFORM ORTHANT_ROOMS REPLACE " *\\|.*$" "")

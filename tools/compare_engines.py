@@ -103,7 +103,7 @@ def stacks(cases, engines):
 
 def piles(cases, engines):
     table = Table("Spheres in a box, settled, friction 0.5, h = 0.01, 20 steps: CPU ms a step, penetration / r",
-                  ["N", "ms a step", "contacts", "penetration / r", "energy rise", "escaped"])
+                  ["N", "ms per step", "contacts", "penetration / r", "energy rise", "escaped"])
     for count in (500, 2000):
         state = settled(cases.folder, cases.out, count)
         if state is None:

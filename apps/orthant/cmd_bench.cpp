@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// orthant/cmd_bench.cpp: orthant bench NAME… => ms a step, residual, contacts, memory of scenes.
+// orthant/cmd_bench.cpp: orthant bench NAME… => ms per step, residual, contacts, memory of scenes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -251,7 +251,7 @@ void add_fit(Program& program) {
   const auto o = std::make_shared<FitCommand>();
   Command command = program.command("fit", "Find parameters of a model from measured motions");
   command.option("model", o->model, fit_model_help()).required();
-  command.option("data", o->data, "CSV of motions, one row a sample (docs/learning.md)").required();
+  command.option("data", o->data, "CSV of motions, one row per sample (docs/learning.md)").required();
   command.option("--params", o->parameters, "NAME or NAME=LOWER:UPPER, by commas")
       .required()
       .by_commas();
@@ -259,7 +259,7 @@ void add_fit(Program& program) {
   command.option("--train", o->train, "fit the first N motions; default: all");
   command.option("--test", o->test, "score the last N motions; default: up to 100 others");
   command.option("--horizon", o->horizon, "samples from one measured start; 0: all");
-  command.option("--substeps", o->substeps, "steps a sample");
+  command.option("--substeps", o->substeps, "steps per sample");
   command.option("--starts", o->starts, "points of the box tried first");
   command.option("--dt", o->dt, "sampling interval [s] of a file without times");
   command.option("--angular", o->angular, "axes of wx, wy, wz: body or world");

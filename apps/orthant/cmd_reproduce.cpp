@@ -87,7 +87,7 @@ void add_reproduce(Program& program) {
   command.option("name", options->name, "which; none: the list");
   command.option("-o,--output", options->directory, "folder for CSV, SVG and saved states");
   command.flag("--quick", options->quick, "a small form that ends within seconds");
-  command.option("--size", options->size, "bodies, cells or rings a side; default as published")
+  command.option("--size", options->size, "bodies, cells or rings per side; default as published")
       .not_negative();
   command.flag("--resume", options->resume, "go on from the checkpoint in the folder");
   command

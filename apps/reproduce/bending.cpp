@@ -245,8 +245,8 @@ const std::vector<std::string> kColumns = {"what",
                                            "mean force, last 0.5 s [N]",
                                            "+- [%]",
                                            "energy rise while held [%]",
-                                           "iterations a solve",
-                                           "solves a step",
+                                           "iterations per solve",
+                                           "solves per step",
                                            "failed",
                                            "overlap [m]"};
 
@@ -291,7 +291,7 @@ Hard check_steps(Result& result, const std::vector<double>& steps, const Options
   double ratio = 0;
   for (std::size_t i = 0; i < steps.size(); ++i)
     ratio = std::max(ratio, rough[i].iterations / smooth[i].iterations);
-  result.checks.push_back({"iterations a solve with friction over without, at most", ratio, 1.5});
+  result.checks.push_back({"iterations per solve with friction over without, at most", ratio, 1.5});
   result.tables.push_back(std::move(table));
   return hard;
 }

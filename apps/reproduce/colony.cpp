@@ -160,7 +160,7 @@ Table table_3(const Model& model, const Progress& run) {
   static constexpr Published kPublished[] = {
       {5, "8.8", "82.2"}, {7, "17", "45.9"}, {17, "101", "20.6"}, {27, "252", "15.3"}};
   Table table{"Sub-spheres, ten steps from the end of " + std::to_string(run.now.cells) + " cells",
-              {"method", "rows", "rows / ReLCP", "published", "solves", "us a row and step",
+              {"method", "rows", "rows / ReLCP", "published", "solves", "us per row and step",
                "published, 64 cores", "true overlap"},
               {}};
   const Sample base = sample(ConstraintScheme::Relcp, 1, 10, model, run);
@@ -249,8 +249,8 @@ void extrapolate(const std::vector<Generation>& history, Result& result) {
 
 void plot_generations(const Options& options, const std::vector<Generation>& history,
                       Result& result) {
-  Curve solves{"solves a step", {}, {}}, rows{"rows a cell", {}, {}},
-      factorisations{"iterations a solve", {}, {}}, time{"us a row and step", {}, {}};
+  Curve solves{"solves per step", {}, {}}, rows{"rows per cell", {}, {}},
+      factorisations{"iterations per solve", {}, {}}, time{"us per row and step", {}, {}};
   for (const Generation& g : history) {
     if (g.cells < 8) continue;
     for (Curve* c : {&solves, &rows, &factorisations, &time}) c->x.push_back(g.cells);
@@ -304,8 +304,8 @@ Result run_colony(const Options& options) {
   if (!over && run.now.steps > 0) history.push_back(run.now);
 
   Table table{"Colony by generation at dt = 0.001, cut-off 0.1, ReLCP",
-              {"cells", "steps", "mean rows", "rows a cell", "mean solves", "most solves",
-               "iterations a step", "CPU s", "us a row and step", "deepest overlap"},
+              {"cells", "steps", "mean rows", "rows per cell", "mean solves", "most solves",
+               "iterations per step", "CPU s", "us per row and step", "deepest overlap"},
               {}};
   double deepest = 0, failed = 0, most = 0, seconds = 0, rows = 0;
   for (const Generation& g : history) {

@@ -194,7 +194,7 @@ Result run_compaction(const Options& options) {
   result.tables.push_back(
       {"Compaction of " + std::to_string(count) + " ellipsoids at dt = 0.1, cut-off " +
            number(kCutOff),
-       {"steps", "mean radius", "rows at the end", "rows a body", "mean solves", "most solves",
+       {"steps", "mean radius", "rows at the end", "rows per body", "mean solves", "most solves",
         "deepest overlap", "CPU s"},
        {{std::to_string(run.steps), number(mean_radius(model, x)), number(constraints.back(), 6),
          number(constraints.back() / count),
@@ -222,8 +222,8 @@ Result run_compaction(const Options& options) {
   };
   for (const double h : {0.01, 0.1}) {
     Table table{"From the packed state, " + std::to_string(few) + " steps of dt = " + number(h),
-                {"method", "rows", "rows / ReLCP", "solves", "iterations", "CPU ms a step",
-                 "ns a row update", "time / ReLCP", "true overlap", "published rows ratio",
+                {"method", "rows", "rows / ReLCP", "solves", "iterations", "CPU ms per step",
+                 "ns per row update", "time / ReLCP", "true overlap", "published rows ratio",
                  "published speed-up"},
                 {}};
     const Sample base = sample(ConstraintScheme::Relcp, h, 1);
@@ -262,7 +262,7 @@ Result run_compaction(const Options& options) {
   const std::string names[] = {"t", "mean_radius", "rows", "solves"};
   const std::vector<double> columns[] = {time, run.radius, constraints, solves};
   write_file(options, "compaction.csv", to_csv(names, columns), result);
-  const Curve curves[] = {{"rows a body", time, {}}, {"solves a step", time, solves}};
+  const Curve curves[] = {{"rows per body", time, {}}, {"solves per step", time, solves}};
   std::vector<Curve> plotted(std::begin(curves), std::end(curves));
   for (const double c : constraints) plotted[0].y.push_back(c / count);
   write_file(options, "compaction.svg", plot_svg("Compaction", "t", "", plotted), result);

@@ -138,7 +138,7 @@ Result run_rods(const Options& options) {
   result.tables.push_back(
       {"Rods in a periodic box at 30 % volume fraction, dt = 0.001",
        {"rods", "steps", "rows at first", "rows at last", "mean solves", "most",
-        "iterations a step", "CPU s", "us a rod and step", "deepest overlap", "MB", "state"},
+        "iterations per step", "CPU s", "us per rod and step", "deepest overlap", "MB", "state"},
        {{std::to_string(count), number(done), number(run.first_rows / done, 6),
          number(run.rows / done, 6), number(run.solves / done), std::to_string(run.most_solves),
          number(run.iterations / done, 4), number(run.seconds, 4),
