@@ -19,43 +19,31 @@
 namespace orthant {
 namespace {
 
-/// A −= L U with fixed sizes, row-major.
-template <int n>
-void subtract_product(const double* L, const double* U, double* A) {
-  for (int r = 0; r < n; ++r) {
-    double row[n];
-    for (int c = 0; c < n; ++c) row[c] = A[r * n + c];
-    for (int k = 0; k < n; ++k) {
-      for (int c = 0; c < n; ++c) row[c] -= L[r * n + k] * U[k * n + c];
-    }
-    for (int c = 0; c < n; ++c) A[r * n + c] = row[c];
-  }
-}
-
-void subtract_product(const double* L, const double* U, double* A, Index rows, Index inner,
-                      Index columns) {
-  if (rows == inner && inner == columns) {
-    if (rows == 3) return subtract_product<3>(L, U, A);
-    if (rows == 2) return subtract_product<2>(L, U, A);
-    if (rows == 6) return subtract_product<6>(L, U, A);
-    if (rows == 5) return subtract_product<5>(L, U, A);
-  }
-  for (Index r = 0; r < rows; ++r) {
-    for (Index k = 0; k < inner; ++k) {
-      const double f = L[r * inner + k];
-      for (Index c = 0; c < columns; ++c) A[r * columns + c] -= f * U[k * columns + c];
-    }
-  }
-}
-
 constexpr Index kMaxBlock = 16;
 
-/// call(n) with the sizes of bodies known to the compiler.
+/// call(n) with the sizes of bodies and joints known to the compiler.
 template <class Call>
 [[gnu::always_inline]] inline auto with_size(Index n, Call&& call) {
   if (n == 6) return call(std::integral_constant<Index, 6>());
+  if (n == 5) return call(std::integral_constant<Index, 5>());
   if (n == 3) return call(std::integral_constant<Index, 3>());
+  if (n == 2) return call(std::integral_constant<Index, 2>());
   return call(n);
+}
+
+/// A −= L U, row-major.
+template <class Inner, class Columns>
+void subtract_product(const double* L, const double* U, double* A, Index rows, Inner inner,
+                      Columns columns) {
+  for (Index r = 0; r < rows; ++r) {
+    double row[kMaxBlock];
+    for (Index c = 0; c < columns; ++c) row[c] = A[r * columns + c];
+    for (Index k = 0; k < inner; ++k) {
+      const double f = L[r * inner + k];
+      for (Index c = 0; c < columns; ++c) row[c] -= f * U[k * columns + c];
+    }
+    for (Index c = 0; c < columns; ++c) A[r * columns + c] = row[c];
+  }
 }
 
 /// P A = L U in place with row pivoting; the diagonal holds 1/U_kk, row k was exchanged with
@@ -116,6 +104,12 @@ void solve_block(const double* A, Size n, const Index* pivot, double* b) {
   }
 }
 
+/// b = A⁻ᵀ b
+template <class Size>
+void solve_block_transpose(const double* A, Size n, const Index* pivot, double* b) {
+  divide_block(b, 1, A, n, pivot);
+}
+
 /// y −= L x, rows x columns.
 void subtract_times(const double* L, Index rows, Index columns, const double* x, double* y) {
   with_size(columns, [&](auto n) {
@@ -124,6 +118,14 @@ void subtract_times(const double* L, Index rows, Index columns, const double* x,
       for (Index c = 0; c < n; ++c) sum -= L[r * n + c] * x[c];
       y[r] = sum;
     }
+  });
+}
+
+/// y −= Lᵀ x, rows x columns.
+void subtract_transposed(const double* L, Index rows, Index columns, const double* x, double* y) {
+  with_size(columns, [&](auto n) {
+    for (Index r = 0; r < rows; ++r)
+      for (Index c = 0; c < n; ++c) y[c] -= L[r * n + c] * x[r];
   });
 }
 
@@ -203,14 +205,26 @@ bool BlockLu::same_pattern(const BlockRows& A) {
 void BlockLu::analyze(const BlockRows& A) {
   if (same_pattern(A)) return;  // what follows depends on nothing else
   count_ = A.row_block_count();
-  const auto n = static_cast<std::size_t>(count_);
-  for (Index i = 0; i < count_; ++i) ORTHANT_ASSERT(A.dim(i) <= kMaxBlock);
-  order_.resize(n);
+  order_.resize(static_cast<std::size_t>(count_));
   if (count_ <= kSmallGraph) {
     order_small(A);
   } else {
     order_large(A);
   }
+  find_pattern(A);
+}
+
+void BlockLu::analyze(const BlockRows& A, std::span<const Index> order) {
+  analysed_rows_.clear();  // another order: the next analyze(A) must not take this pattern for its
+  count_ = A.row_block_count();
+  ORTHANT_ASSERT(static_cast<Index>(order.size()) == count_);
+  order_.assign(order.begin(), order.end());
+  find_pattern(A);
+}
+
+void BlockLu::find_pattern(const BlockRows& A) {
+  const auto n = static_cast<std::size_t>(count_);
+  for (Index i = 0; i < count_; ++i) ORTHANT_ASSERT(A.dim(i) <= kMaxBlock);
   rank_.resize(n);
   dim_.resize(n);
   row_.resize(n);
@@ -290,7 +304,6 @@ void BlockLu::analyze(const BlockRows& A) {
     }
   }
   values_.resize(size);
-  lone_.assign(n, 0);
   place_.resize(n);
   x_.resize(static_cast<std::size_t>(A.rows()));
   pivot_.resize(static_cast<std::size_t>(A.rows()));
@@ -319,23 +332,23 @@ bool BlockLu::factorize(const BlockRows& A) {
       with_size(dk, [&](auto n) {
         divide_block(L, d, values_.data() + diagonal_[k], n, pivot_.data() + row_[k]);
       });
-      if (lone_[k]) continue;
       for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u) {
+        if (upper_[u].zero) continue;
         const Index j = upper_[u].other;
-        subtract_product(L, values_.data() + upper_[u].at, values_.data() + place_[j], d, dk,
-                         dim_[j]);
+        const double* U = values_.data() + upper_[u].at;
+        double* to = values_.data() + place_[j];
+        with_size(dk, [&](auto inner) {
+          with_size(dim_[j],
+                    [&](auto columns) { subtract_product(L, U, to, d, inner, columns); });
+        });
       }
     }
     const bool regular = with_size(d, [&](auto n) {
       return factor_block(values_.data() + diagonal_[i], n, pivot_.data() + row_[i]);
     });
     if (!regular) return false;
-    const std::size_t first = upper_begin_[i], last = upper_begin_[i + 1];
-    const std::size_t begin = diagonal_[i] + static_cast<std::size_t>(d) * d;
-    const std::size_t end = first == last ? begin
-                                          : upper_[last - 1].at + static_cast<std::size_t>(d) *
-                                                                      dim_[upper_[last - 1].other];
-    lone_[i] = is_zero(values_.data() + begin, static_cast<Index>(end - begin));
+    for (std::size_t u = upper_begin_[i]; u < upper_begin_[i + 1]; ++u)
+      upper_[u].zero = is_zero(values_.data() + upper_[u].at, d * dim_[upper_[u].other]);
   }
   return true;
 }
@@ -355,7 +368,8 @@ void BlockLu::solve(const VecX& b, VecX& x) {
   for (Index i = count_; i-- > 0;) {
     const Index d = dim_[i];
     double* y = x_.data() + row_[i];
-    for (std::size_t e = upper_begin_[i]; !lone_[i] && e < upper_begin_[i + 1]; ++e) {
+    for (std::size_t e = upper_begin_[i]; e < upper_begin_[i + 1]; ++e) {
+      if (upper_[e].zero) continue;
       const Index j = upper_[e].other, dj = dim_[j];
       subtract_times(values_.data() + upper_[e].at, d, dj, x.data() + row_[j], y);
     }
@@ -364,6 +378,33 @@ void BlockLu::solve(const VecX& b, VecX& x) {
     });
     for (Index r = 0; r < d; ++r) x[row_[i] + r] = y[r];
   }
+}
+
+// A = L U, L with unit diagonal blocks, U with the blocks that factor_block() factored:
+// Uᵀ y = b from the first block on, Lᵀ x = y from the last.
+void BlockLu::solve_transpose(const VecX& b, VecX& x) {
+  for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = b[static_cast<Index>(i)];
+  for (Index i = 0; i < count_; ++i) {
+    const Index d = dim_[i];
+    double* y = x_.data() + row_[i];
+    with_size(d, [&](auto n) {
+      solve_block_transpose(values_.data() + diagonal_[i], n, pivot_.data() + row_[i], y);
+    });
+    for (std::size_t e = upper_begin_[i]; e < upper_begin_[i + 1]; ++e) {
+      if (upper_[e].zero) continue;
+      const Index j = upper_[e].other;
+      subtract_transposed(values_.data() + upper_[e].at, d, dim_[j], y, x_.data() + row_[j]);
+    }
+  }
+  for (Index i = count_; i-- > 0;) {
+    const double* y = x_.data() + row_[i];
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
+      const Index k = lower_[e].other;
+      subtract_transposed(values_.data() + lower_[e].at, dim_[i], dim_[k], y, x_.data() + row_[k]);
+    }
+  }
+  x.resize(static_cast<Index>(x_.size()));
+  std::copy(x_.begin(), x_.end(), x.data());
 }
 
 }  // namespace orthant

@@ -14,6 +14,7 @@
 #include "solver/bilateral.hpp"
 #include "solver/body_methods.hpp"
 #include "solver/islands.hpp"
+#include "solver/proximal_newton.hpp"
 #include "solver/working_set.hpp"
 
 namespace orthant {
@@ -62,6 +63,7 @@ struct SolveWorkspace::Impl {
   PairBlocksWorkspace pair_blocks;
   internal::WorkingSetWorkspace working_set;
   LemkeWorkspace lemke;
+  internal::ProximalNewtonWorkspace proximal_newton;
   SeparableNewtonWorkspace separable_newton;
 };
 

@@ -4,6 +4,7 @@
 // faster than a scalar LU. Stability is not guaranteed: check the residual, fall back to SparseLu.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "orthant/math/block_rows.hpp"
@@ -16,23 +17,29 @@ class BlockLu {
   /// same, every diagonal block present. Memory is reused; nothing is done where the pattern is
   /// that of the last call.
   void analyze(const BlockRows& A);
-  /// Values on the pattern analysed. Rows that are zero outside the diagonal block cost nothing.
-  /// False when a diagonal block is singular.
+  /// The same with the blocks eliminated in the order given; always analyses.
+  void analyze(const BlockRows& A, std::span<const Index> order);
+  /// Values on the pattern analysed. Blocks that are zero cost nothing. False when a diagonal block
+  /// is singular.
   bool factorize(const BlockRows& A);
   void solve(const VecX& b, VecX& x);
+  /// x = A⁻ᵀ b
+  void solve_transpose(const VecX& b, VecX& x);
 
   /// Multiply-adds of a factorisation in which no row is skipped; known after analyze().
   double flops() const { return flops_; }
 
  private:
   struct Entry {
-    Index other;     // the other block, in the order of elimination
-    std::size_t at;  // of its values
+    Index other;        // the other block, in the order of elimination
+    bool zero = false;  // of U: all its values vanish
+    std::size_t at;     // of its values
   };
 
   bool same_pattern(const BlockRows& A);
   void order_small(const BlockRows& A);
   void order_large(const BlockRows& A);
+  void find_pattern(const BlockRows& A);
 
   Index count_ = 0;
   std::vector<Index> order_, rank_;  // order_[k]: block eliminated k-th; its inverse
@@ -40,7 +47,6 @@ class BlockLu {
   std::vector<std::size_t> lower_begin_, upper_begin_, diagonal_;
   std::vector<Entry> lower_, upper_;  // by rows, ascending
   std::vector<double> values_;        // of L, of U, and factors of the diagonal blocks
-  std::vector<unsigned char> lone_;   // row k of U has nothing right of its diagonal
   std::vector<std::size_t> place_;    // scratch: where the blocks of the current row are
   std::vector<double> x_;
   std::vector<Index> pivot_;  // row exchanges inside the diagonal blocks

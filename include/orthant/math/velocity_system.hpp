@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// math/velocity_system.hpp: the linear system of velocities and bilateral impulses, factorised.
+//
+//   [ H + Σ_c D_cᵀ W_c D_c   −Cᵀ ] [ v ]   [ r ]
+//   [ C                       δ  ] [ γ ] = [ s ]
+//
+// D_c are the rows of one block of laws, W_c a small square (a stiffness; unsymmetric where a
+// contact slides), δ > 0 a small diagonal that keeps redundant rows of C harmless; the caller
+// refines it away with the true residual. The graph has one vertex per velocity block and one per
+// row block of C. A row block of C is eliminated once at most one of its velocity blocks is left:
+// its pivot is then C H⁻¹ Cᵀ of those that are gone, never δ alone. Within that rule the order is
+// minimum degree, which goes from the leaves of a tree to its root and fills in nothing: work and
+// memory are linear in the links.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orthant/math/block_lu.hpp"
+#include "orthant/math/block_rows.hpp"
+#include "orthant/math/velocity_matrix.hpp"
+
+namespace orthant {
+
+class VelocitySystem {
+ public:
+  /// True where H has entries in blocks small enough: not an operator, at most 16 velocities each,
+  /// and likewise the row blocks of C.
+  static bool fits(const VelocityMatrix& H, const BlockRows& C);
+
+  /// Order and pattern. Nothing is done where the rows meet the same blocks as in the last call.
+  void analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+
+  /// Values on the pattern analysed; does not allocate. `delta`: one per row of C. `weights`: W_c
+  /// of every row block of D, dim x dim row-major, one after another; a W_c of zeros costs nothing.
+  /// False where a pivot block is singular.
+  bool factorize(const VelocityMatrix& H, const BlockRows& C, std::span<const double> delta,
+                 const BlockRows& D, std::span<const double> weights);
+
+  /// right = (r; s), x = (v; γ).
+  void solve(const VecX& right, VecX& x) { lu_.solve(right, x); }
+  /// The same with the transposed matrix.
+  void solve_transpose(const VecX& right, VecX& x) { lu_.solve_transpose(right, x); }
+
+  /// Velocity blocks, then row blocks of C, in the order they are eliminated.
+  std::span<const Index> order() const { return order_; }
+  double flops() const { return lu_.flops(); }  ///< multiply-adds of one factorisation
+
+ private:
+  bool same_pattern(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  void find_graph(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  void find_order(const BlockRows& C);
+  void find_places(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  std::size_t place_of(Index i, Index j) const;
+
+  Index velocity_blocks_ = 0, bilateral_blocks_ = 0;
+  BlockRows matrix_;
+  BlockLu lu_;
+  std::vector<std::size_t> H_place_;  // of every stored number of H; of blocks where H has these
+  std::vector<std::size_t> C_place_;  // of each entry of C, each followed by that across
+  std::vector<std::size_t> D_place_;  // of each pair of entries of a row block of D
+  std::vector<std::size_t> delta_place_;  // of the diagonal block of each row block of C
+
+  // The pattern analysed, and scratch of the analysis.
+  std::vector<Index> key_, seen_, block_of_, order_;
+  std::vector<std::vector<Index>> graph_, by_degree_;
+  std::vector<Index> waits_;             // row blocks of C: velocity blocks that must go first
+  std::vector<unsigned char> eliminated_;
+};
+
+}  // namespace orthant

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/proximal_newton.cpp: joints with limits, boxes and contacts => answer.
+//
+// Guess and solve. With λ = s x, w = y/s and s² the judge's step of a row, the natural map
+// x − Π(x − y) says which equations hold in each block (active_set.hpp). Newton on these, on the
+// balance and on the joints, a block's dx eliminated,
+//
+//   T = X + Y (s F s + α),   dx = −T⁻¹ (R + Y s D dv)
+//   [ H + Dᵀ s T⁻¹Y s D   −Cᵀ ] [ dv ]   [ −r_v − Dᵀ s T⁻¹ R ]
+//   [ C                    δ  ] [ dγ ] = [ −r_c              ]        (math/velocity_system.hpp)
+//
+// α and δ make redundant contacts and joints harmless; they multiply steps, not the answer, so
+// repeated steps with one factor and the true residuals refine them away. The sets are guessed
+// again until they stay. For the linear equations of a robot (joints, limits, sticking feet) that
+// is one factorisation per set, linear in the links.
+//
+// Globalisation. Where the sets do not settle, one proximal step around the impulses x̄, the shift
+// of exact friction held fixed, is a convex problem in v on the joints' manifold:
+//
+//   min ½|v − v_free|²_H + α/2 |Π(x̄ − y(v)/α)|²   subject to  C v + e = 0
+//
+// Newton with an exact line search converges from anywhere; its x⁺ = Π(x̄ − y/α) is the next guess.
+#include "solver/proximal_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orthant/math/law_kernel.hpp"
+#include "solver/ending.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr double kRounding = 1e-15;       // of the equations beside their terms
+constexpr double kSlow = 1e-2;            // reduction per step that asks for a new factor
+constexpr double kLeastProximal = 1e-13;  // below, rounding of the factor decides
+constexpr double kFlat = 0.1;             // slope at the end of a step that is long enough
+constexpr int kLineSearch = 12;           // slopes looked at in one line search
+
+double diagonal_of(const VelocityMatrix& H, Index block, Index i) {
+  if (H.kind() == VelocityMatrix::Kind::Sparse) {
+    const Index at = H.block_begin(block) + i;
+    return H.sparse_matrix().coeff(at, at);
+  }
+  return H.block(block)[i * (H.block_size(block) + 1)];
+}
+
+/// A⁻¹ by Gauss and Jordan with row pivoting, A destroyed. False where singular.
+bool invert(double* A, int n, double* inverse) {
+  for (int i = 0; i < n * n; ++i) inverse[i] = i % (n + 1) == 0 ? 1 : 0;
+  for (int k = 0; k < n; ++k) {
+    int best = k;
+    for (int i = k + 1; i < n; ++i)
+      if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) best = i;
+    if (!(std::abs(A[best * n + k]) > 1e-300)) return false;
+    if (best != k) {
+      std::swap_ranges(A + k * n, A + k * n + n, A + best * n);
+      std::swap_ranges(inverse + k * n, inverse + k * n + n, inverse + best * n);
+    }
+    const double pivot = 1 / A[k * n + k];
+    for (int j = 0; j < n; ++j) A[k * n + j] *= pivot, inverse[k * n + j] *= pivot;
+    for (int i = 0; i < n; ++i) {
+      const double f = A[i * n + k];
+      if (i == k || f == 0) continue;
+      for (int j = 0; j < n; ++j) {
+        A[i * n + j] -= f * A[k * n + j];
+        inverse[i * n + j] -= f * inverse[k * n + j];
+      }
+    }
+  }
+  return true;
+}
+
+/// y += A x, n x n.
+void add_product(const double* A, int n, const double* x, double* y) {
+  for (int r = 0; r < n; ++r)
+    for (int c = 0; c < n; ++c) y[r] += A[r * n + c] * x[c];
+}
+
+class Run {
+ public:
+  Run(const CanonicalProblem& p, const ProblemScale& scale, const ProximalNewtonSettings& settings,
+      const MethodLimits& limits, ProximalNewtonWorkspace& w, Solution& best)
+      : p_(p),
+        scale_(scale),
+        settings_(settings),
+        limits_(limits),
+        w_(w),
+        best_(best),
+        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+
+  MethodResult run();
+
+ private:
+  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
+  void prepare();
+  void find_mobilities();
+  void relative(const VecX& v);
+  void guess(std::vector<BlockSet>& sets) const;
+  void residuals();
+  bool set_matrix();
+  bool factorize();
+  double errors(bool matrix);
+  void newton_step();
+  bool solve_sets();
+  bool settle();
+  void descend();
+  double slope(const VecX& v, const VecX& direction);
+  void judge();
+
+  const CanonicalProblem& p_;
+  const ProblemScale& scale_;
+  const ProximalNewtonSettings& settings_;
+  const MethodLimits& limits_;
+  ProximalNewtonWorkspace& w_;
+  Solution& best_;
+  const int max_iterations_;
+  VelocitySystem* system_ = nullptr;
+  MethodResult result_;
+  double alpha_ = settings_.proximal;
+  double descent_ = settings_.descent_proximal;
+  double size_ = 1;  // of the terms of the equations, scaled
+};
+
+/// δ of the joints, 1/√H of the velocities and what joints move with a unit impulse.
+void Run::find_mobilities() {
+  w_.speed.resize(p_.velocity_count());
+  for (Index i = 0; i < p_.H.block_count(); ++i)
+    for (Index j = 0; j < p_.H.block_size(i); ++j)
+      w_.speed[p_.H.block_begin(i) + j] = 1 / std::sqrt(std::abs(diagonal_of(p_.H, i, j)));
+  w_.delta.resize(p_.bilateral_count());
+  for (Index i = 0; i < p_.C.row_block_count(); ++i) {
+    const Index dim = p_.C.dim(i);
+    double* delta = w_.delta.data() + p_.C.row_begin(i);
+    std::fill_n(delta, dim, 0.0);
+    const double* c = p_.C.values(i);
+    for (const BlockRows::Entry& entry : p_.C.entries(i))
+      for (Index r = 0; r < dim; ++r)
+        for (Index j = 0; j < entry.width; ++j, ++c) {
+          const double scaled = *c * w_.speed[entry.column + j];
+          delta[r] += scaled * scaled;
+        }
+    // A row of zeros decides nothing.
+    for (Index r = 0; r < dim; ++r) delta[r] = delta[r] > 0 ? settings_.joint_proximal * delta[r] : 1;
+  }
+}
+
+void Run::prepare() {
+  const Index rows = p_.row_count();
+  w_.laws = p_.laws;
+  w_.scale.resize(rows);
+  w_.offset.clear();
+  Index at = 0, squares = 0;
+  for (Law& law : w_.laws) {
+    w_.offset.push_back(squares);
+    squares += law.dim * law.dim;
+    for (int i = 0; i < law.dim; ++i) w_.scale[at + i] = std::sqrt(scale_.tau[at + i]);
+    if (law.kind == LawKind::Box) {
+      law.lo /= w_.scale[at];
+      law.hi /= w_.scale[at];
+    }
+    at += law.dim;
+  }
+  w_.inverse.resize(static_cast<std::size_t>(squares));
+  w_.middle.resize(static_cast<std::size_t>(squares));
+  w_.sets.resize(p_.laws.size());
+  w_.next_sets.resize(p_.laws.size());
+  w_.R.resize(rows);
+  w_.dx.resize(rows);
+  find_mobilities();
+  // Velocities and positions have two patterns in turn: each keeps its own.
+  w_.turn = 1 - w_.turn;
+  system_ = &w_.system[w_.turn];
+  system_->analyze(p_.H, p_.C, p_.D);
+  w_.v = best_.v;
+  w_.gamma = best_.gamma;
+  w_.x = best_.lambda.cwiseQuotient(w_.scale);
+  w_.candidate.gamma = best_.gamma;
+}
+
+/// y = s (D v + F s x + b)
+void Run::relative(const VecX& v) {
+  w_.y = p_.b;
+  if (!p_.D.empty()) p_.D.multiply_add(1, v, w_.y);
+  if (!p_.F.empty()) {
+    w_.impulse = w_.scale.cwiseProduct(w_.x);
+    p_.F.multiply_add(1, w_.impulse, w_.y);
+  }
+  w_.y = w_.y.cwiseProduct(w_.scale);
+}
+
+void Run::guess(std::vector<BlockSet>& sets) const {
+  Index at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
+    sets[c] = block_set(w_.laws[c], w_.x.data() + at, w_.y.data() + at);
+}
+
+/// r_v = H v − k − Cᵀγ − Dᵀλ and r_c = C v + e.
+void Run::residuals() {
+  p_.H.multiply(w_.v, w_.r_v);
+  size_ = w_.r_v.cwiseProduct(w_.speed).norm();
+  w_.r_v -= p_.k;
+  p_.C.multiply_transpose_add(-1, w_.gamma, w_.r_v);
+  if (!p_.D.empty()) {
+    w_.impulse = w_.scale.cwiseProduct(w_.x);
+    p_.D.multiply_transpose_add(-1, w_.impulse, w_.r_v);
+  }
+  w_.r_c = p_.e;
+  p_.C.multiply_add(1, w_.v, w_.r_c);
+  result_.work += 4.0 * static_cast<double>(p_.C.all_values().size() + p_.D.all_values().size());
+}
+
+/// Size of the errors of the guessed equations; with T⁻¹ and the weights of the system when asked
+/// for. Infinite where a block has no T⁻¹.
+double Run::errors(bool matrix) {
+  residuals();
+  relative(w_.v);
+  Index at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim) {
+    const Law& law = w_.laws[c];
+    const int n = law.dim;
+    BlockJacobian J;
+    set_residual(law, w_.sets[c], w_.x.data() + at, w_.y.data() + at, w_.R.data() + at, J);
+    if (!matrix) continue;
+    double* inverse = w_.inverse.data() + w_.offset[c];
+    double* middle = w_.middle.data() + w_.offset[c];
+    const double* s = w_.scale.data() + at;
+    const double* F = p_.F.empty() ? nullptr
+                                   : p_.F.find(static_cast<Index>(c), static_cast<Index>(c));
+    double T[kMaxLawDim * kMaxLawDim];
+    for (int r = 0; r < n; ++r)
+      for (int k = 0; k < n; ++k) {
+        double sum = J.X[r * n + k] + alpha_ * J.Y[r * n + k];
+        for (int m = 0; F != nullptr && m < n; ++m)
+          sum += J.Y[r * n + m] * s[m] * F[m * n + k] * s[k];
+        T[r * n + k] = sum;
+      }
+    if (!invert(T, n, inverse)) return std::numeric_limits<double>::infinity();
+    for (int r = 0; r < n; ++r)
+      for (int k = 0; k < n; ++k) {
+        double sum = 0;
+        for (int m = 0; m < n; ++m) sum += inverse[r * n + m] * J.Y[m * n + k];
+        middle[r * n + k] = s[r] * sum * s[k];
+      }
+  }
+  double joints = 0;
+  for (Index i = 0; i < w_.r_c.size(); ++i)
+    joints += w_.r_c[i] * w_.r_c[i] * settings_.joint_proximal / w_.delta[i];
+  size_ += w_.x.norm();
+  return std::sqrt(w_.r_v.cwiseProduct(w_.speed).squaredNorm() + w_.R.squaredNorm() + joints);
+}
+
+bool Run::factorize() {
+  ++result_.iterations;
+  result_.work += system_->flops();
+  const auto count = static_cast<std::size_t>(w_.delta.size());
+  return system_->factorize(p_.H, p_.C, {w_.delta.data(), count}, p_.D, w_.middle);
+}
+
+/// One step with the factor at hand; R, r_v and r_c are those of the point.
+void Run::newton_step() {
+  const Index n = p_.velocity_count(), m = p_.bilateral_count();
+  w_.right.resize(n + m);
+  // dx = −T⁻¹ R, were the velocities to stay.
+  w_.dx.setZero();
+  Index at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
+    add_product(w_.inverse.data() + w_.offset[c], w_.laws[c].dim, w_.R.data() + at,
+                w_.dx.data() + at);
+  w_.trial = -w_.r_v;
+  if (!p_.D.empty()) {
+    w_.impulse = w_.scale.cwiseProduct(w_.dx);
+    p_.D.multiply_transpose_add(-1, w_.impulse, w_.trial);
+  }
+  w_.right.head(n) = w_.trial;
+  w_.right.tail(m) = -w_.r_c;
+  system_->solve(w_.right, w_.step);
+  w_.trial = w_.step.head(n);
+  w_.v += w_.trial;
+  w_.gamma += w_.step.tail(m);
+  w_.x -= w_.dx;
+  if (p_.D.empty()) return;
+  // dx = −T⁻¹R − T⁻¹Y s D dv; middle = s T⁻¹Y s.
+  p_.D.multiply(w_.trial, w_.impulse);
+  w_.dx.setZero();
+  at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
+    add_product(w_.middle.data() + w_.offset[c], w_.laws[c].dim, w_.impulse.data() + at,
+                w_.dx.data() + at);
+  w_.x -= w_.dx.cwiseQuotient(w_.scale);
+}
+
+/// Steps with the present sets until their equations hold to rounding or do not get better.
+bool Run::solve_sets() {
+  double size = errors(true);
+  if (!std::isfinite(size) || !factorize()) return false;
+  for (bool fresh = true;;) {
+    newton_step();
+    const double now = errors(false);
+    if (!std::isfinite(now)) return false;
+    if (now <= kRounding * size_ || !(now < 0.5 * size)) return true;
+    const bool slow = now > kSlow * size && !fresh;
+    if (slow) {  // a contact that slides is not linear
+      if (stop()) return true;
+      size = errors(true);
+      if (!std::isfinite(size) || !factorize()) return false;
+    } else {
+      size = now;
+    }
+    fresh = slow;
+  }
+}
+
+void Run::judge() {
+  w_.candidate.v = w_.v;
+  w_.candidate.gamma = w_.gamma;
+  w_.candidate.lambda = w_.scale.cwiseProduct(w_.x);
+  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
+  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
+  if (!(value < result_.residual)) return;
+  result_.residual = value;
+  best_.v = w_.candidate.v;
+  best_.gamma = w_.candidate.gamma;
+  best_.lambda = w_.candidate.lambda;
+  best_.w = w_.judge.w;
+}
+
+/// Guesses sets and solves their equations until the sets stay; true when the answer is accepted.
+bool Run::settle() {
+  relative(w_.v);
+  guess(w_.sets);
+  for (int i = 0; i < settings_.max_guesses; ++i) {
+    if (!solve_sets()) return false;
+    guess(w_.next_sets);
+    const bool same = w_.next_sets == w_.sets;
+    if (same || i + 1 == settings_.max_guesses || stop()) judge();
+    if (result_.residual <= limits_.tolerance) return true;
+    if (stop()) return false;
+    if (same) {
+      // The right set, not solved: α is not small beside the least mobility.
+      if (alpha_ <= kLeastProximal) return false;
+      alpha_ = std::max(1e-3 * alpha_, kLeastProximal);
+    }
+    w_.sets.swap(w_.next_sets);
+  }
+  return false;
+}
+
+/// d · (H (v − v_free) − Dᵀλ⁺(v)), the derivative of the proximal step's function along d. Leaves
+/// x⁺ in x and the gradient in r_v.
+double Run::slope(const VecX& v, const VecX& d) {
+  w_.y = p_.b;
+  p_.D.multiply_add(1, v, w_.y);
+  w_.y = (w_.y + w_.shift).cwiseProduct(w_.scale);
+  w_.x = w_.centre - w_.y / descent_;
+  Index at = 0;
+  for (const Law& law : w_.laws) {
+    project(law.convex(), w_.x.data() + at, w_.x.data() + at);
+    at += law.dim;
+  }
+  p_.H.multiply(v, w_.r_v);
+  w_.r_v -= p_.k;
+  w_.impulse = w_.scale.cwiseProduct(w_.x);
+  p_.D.multiply_transpose_add(-1, w_.impulse, w_.r_v);
+  return w_.r_v.dot(d);
+}
+
+/// One proximal step of the convex problem from the best answer: the next guess in v, γ, x.
+void Run::descend() {
+  const Index n = p_.velocity_count(), m = p_.bilateral_count();
+  w_.v = best_.v;
+  w_.gamma = best_.gamma;
+  w_.x = best_.lambda.cwiseQuotient(w_.scale);
+  w_.shift.setZero(p_.row_count());
+  w_.dx = p_.b;
+  p_.D.multiply_add(1, w_.v, w_.dx);
+  Index at = 0;
+  for (const Law& law : p_.laws) {
+    w_.shift[at] = shift_of(law, w_.dx.data() + at);
+    at += law.dim;
+  }
+  at = 0;
+  for (const Law& law : w_.laws) {
+    project(law.convex(), w_.x.data() + at, w_.x.data() + at);
+    at += law.dim;
+  }
+  w_.centre = w_.x;
+  w_.right.resize(n + m);
+  w_.step.setZero(n + m);
+  for (int i = 0; i < settings_.max_descent && !stop(); ++i) {
+    // The first step only finds the manifold of the joints: no weights, no line search.
+    w_.trial = w_.step.head(n);
+    (void)slope(w_.v, w_.trial);
+    at = 0;
+    for (std::size_t c = 0; c < w_.laws.size(); ++c) {
+      const Law law = w_.laws[c].convex();
+      double z[kMaxLawDim];
+      for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - w_.y[at + k] / descent_;
+      const ProjectionDerivative d = projection_derivative(law, z);
+      for (int k = 0; k < law.dim * law.dim; ++k)
+        w_.middle[static_cast<std::size_t>(w_.offset[c]) + k] =
+            i == 0 ? 0.0
+                   : w_.scale[at + k / law.dim] * d.P[k] / descent_ * w_.scale[at + k % law.dim];
+      at += law.dim;
+    }
+    if (!factorize()) return;
+    w_.r_c = p_.e;
+    p_.C.multiply_add(1, w_.v, w_.r_c);
+    w_.right.head(n) = -w_.r_v;
+    w_.right.tail(m) = -w_.r_c;
+    system_->solve(w_.right, w_.step);
+    w_.gamma = w_.step.tail(m);
+    w_.trial = w_.step.head(n);
+    if (!w_.trial.allFinite()) return;
+    double t = 1;
+    if (i > 0) {
+      const double start = w_.r_v.dot(w_.trial);
+      if (!(start < 0)) break;
+      double low = 0, high = 1, low_slope = start;
+      w_.dx = w_.v + w_.trial;
+      double high_slope = slope(w_.dx, w_.trial);
+      for (int k = 0; k < kLineSearch && std::abs(high_slope) > kFlat * std::abs(start); ++k) {
+        if (k == 0 && high_slope < 0) break;
+        const double secant = low - low_slope * (high - low) / (high_slope - low_slope);
+        t = std::clamp(secant, low + 0.1 * (high - low), high - 0.1 * (high - low));
+        w_.dx = w_.v + t * w_.trial;
+        const double now = slope(w_.dx, w_.trial);
+        if (std::abs(now) <= kFlat * std::abs(start)) break;
+        (now < 0 ? low : high) = t;
+        (now < 0 ? low_slope : high_slope) = now;
+      }
+      const double left = w_.trial.cwiseQuotient(w_.speed).norm();
+      w_.v += t * w_.trial;
+      if (left <= 1e-12 * w_.v.cwiseQuotient(w_.speed).norm()) break;
+    } else {
+      w_.v += w_.trial;
+    }
+  }
+  w_.trial.setZero(n);
+  (void)slope(w_.v, w_.trial);
+  descent_ *= 0.1;
+}
+
+MethodResult Run::run() {
+  prepare();
+  judge();
+  if (!stop() && std::isfinite(result_.residual) && !settle() && p_.F.empty() && !p_.D.empty()) {
+    for (int i = 0; i < settings_.max_shifts && !stop(); ++i) {
+      descend();
+      alpha_ = settings_.proximal;
+      if (settle()) break;
+    }
+  }
+  result_.outcome = outcome_of(result_, limits_, max_iterations_);
+  return result_;
+}
+
+}  // namespace
+
+bool fits_proximal_newton(const CanonicalProblem& p) {
+  if (p.velocity_count() == 0 || !VelocitySystem::fits(p.H, p.C)) return false;
+  if (p.D.empty() && p.row_count() > 0) return false;
+  for (Index c = 0; c < p.F.row_block_count(); ++c)
+    for (const BlockRows::Entry& entry : p.F.entries(c))
+      if (entry.block != c) return false;
+  return true;
+}
+
+MethodResult solve_proximal_newton(const CanonicalProblem& p, const ProblemScale& scale,
+                                   const ProximalNewtonSettings& settings,
+                                   const MethodLimits& limits, ProximalNewtonWorkspace& work,
+                                   Solution& x) {
+  return Run(p, scale, settings, limits, work, x).run();
+}
+
+}  // namespace orthant::internal

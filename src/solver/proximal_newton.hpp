@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/proximal_newton.hpp: joints with limits, boxes and contacts => answer, by Newton steps in
+// velocities on the block graph. See the source for the equations.
+#pragma once
+
+#include <vector>
+
+#include "orthant/math/velocity_system.hpp"
+#include "orthant/solver/method.hpp"
+#include "solver/active_set.hpp"
+
+namespace orthant::internal {
+
+struct ProximalNewtonSettings {
+  int max_iterations = 60;  ///< factorisations
+  int max_guesses = 12;     ///< sets tried in a row before the step is globalised
+  /// Compliance of a row beside its own mobility. Refined away; larger is better conditioned.
+  double proximal = 1e-8;
+  double joint_proximal = 1e-10;  ///< the same of a bilateral row
+  /// Compliance of the globalised step: stiff enough to find the set, soft enough to get there.
+  double descent_proximal = 1e-3;
+  int max_descent = 12;  ///< Newton steps of one globalised step
+  int max_shifts = 8;    ///< globalised steps; exact friction updates its shift in between
+};
+
+struct ProximalNewtonWorkspace {
+  VelocitySystem system[2];  ///< a step alternates between two problems: velocities, positions
+  int turn = 0;
+  std::vector<Law> laws;  ///< in scaled impulses
+  std::vector<BlockSet> sets, next_sets;
+  std::vector<Index> offset;            ///< of each block's square in the arrays of squares
+  std::vector<double> inverse, middle;  ///< squares: T⁻¹ and s T⁻¹Y s
+  VecX scale, delta;
+  VecX v, gamma, x, y, R, r_v, r_c, right, step, dx, trial, centre, shift, impulse, speed;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+
+/// True where the velocities come in small blocks and no two blocks of laws are coupled by F.
+bool fits_proximal_newton(const CanonicalProblem& p);
+
+MethodResult solve_proximal_newton(const CanonicalProblem& p, const ProblemScale& scale,
+                                   const ProximalNewtonSettings& settings,
+                                   const MethodLimits& limits, ProximalNewtonWorkspace& work,
+                                   Solution& x);
+
+}  // namespace orthant::internal
