@@ -16,6 +16,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/collision/changed_contacts.hpp"
+#include "orthant/collision/shape_measures.hpp"
 #include "orthant/shape/contacts.hpp"
 
 namespace orthant {
@@ -24,6 +25,7 @@ namespace {
 constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
 constexpr int kMaxSubSpheres = 128;
+constexpr Index kManyCorners = 16;  // of a hull whose own box is turned instead of its corners
 constexpr int kMaxAdvances = 32;  // of the flight of a fast pair
 
 using Placed = CollisionWorkspace::Placed;
@@ -53,12 +55,29 @@ void order_shapes(const Model& model, CollisionWorkspace& work) {
       std::count_if(shapes.begin(), shapes.end(), [](const auto& s) { return !is_half_space(s); }));
 }
 
+/// Bounds of a placed shape; not less than what it needs. Hulls of many corners turn the box they
+/// have in their own frame, unless the bounds are to be exact.
+Bounds bounds_of(const ShapeInstance& shape, const ShapeView<double>& view, const Pose& X_WS,
+                 const ShapeMeasures& measures, bool exact) {
+  if (exact || view.kind != ShapeKind::Hull || view.topology->vertex_count <= kManyCorners)
+    return bounds(view, X_WS);
+  const ShapeMeasures::Box& own = measures.box(shape.id);
+  const Vec3 centre = transform(X_WS, own.centre);
+  const Vec3 reach = matrix_of(X_WS.p).cwiseAbs() * own.half;
+  Bounds box{centre - reach, centre + reach};
+  if (view.dim == 2) box.lo[2] = box.hi[2] = 0;
+  return box;
+}
+
 void place_shapes(const Model& model, const Parameters& parameters, const VecX& q,
                   std::span<const BodyMotion> motion, std::span<const unsigned char> changed,
                   const CollisionSettings& settings, CollisionWorkspace& work) {
   work.placed.resize(work.order.size());
   work.boxes.resize(work.bounded);
   work.moves.resize(work.bounded);
+  thread_local ShapeMeasures kept;
+  kept.update(model, parameters);
+  const ShapeMeasures& measures = kept;
   parallel_for(work.order.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const ShapeInstance& shape = model.shapes()[work.order[i]];
@@ -67,13 +86,13 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
       placed.X_WS = shape_pose(body, shape, q.data(), parameters.values.data());
       placed.motion = motion.empty() ? BodyMotion{} : motion[index_of(shape.body)];
       const ShapeView<double> view = shape.view(parameters.values.data());
-      placed.width = 0.5 * smallest_width(view);
+      placed.width = measures.size(shape.id);
       if (is_half_space(shape)) continue;
       // Each box grows by half its own share: together never less than the pair's margin.
       const double grow = 0.5 * settings.margin * placed.width + placed.motion.turn;
       const Vec3 zero = Vec3::Zero();
       Bounds& box = work.boxes[i];
-      box = bounds(view, placed.X_WS);
+      box = bounds_of(shape, view, placed.X_WS, measures, settings.periodic.any());
       box.lo += zero.cwiseMin(placed.motion.shift[0]).cwiseMin(placed.motion.shift[1]);
       box.hi += zero.cwiseMax(placed.motion.shift[0]).cwiseMax(placed.motion.shift[1]);
       box.lo.array() -= grow;

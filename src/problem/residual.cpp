@@ -366,9 +366,10 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
 /// |Cv + e| row by row over |e| + Σ_b |C_b|(|v_b| + |v_free,b|), a sum over bodies with the norms
 /// weighted by the diagonal of H, which makes them free of units. Body by body and not entry by
 /// entry: a row across the motion (a slider's guide, a hinge's plane) sees only rounding of a
-/// speed.
+/// speed. A body that impulses hold still (a clamped base whose arm is projected) has nothing but
+/// rounding of these to be measured by, as kUnseen says: `terms` are the sizes of its balance.
 void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                     Residual& out) {
+                     const VecX& terms, Residual& out) {
   for (Index i = 0; i < p.C.row_block_count(); ++i) {
     const double* a = p.C.values(i);
     const Index d = p.C.dim(i);
@@ -376,17 +377,20 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
       const double* row = a;
       double error = p.e[p.C.row_begin(i) + r], size = std::abs(error);
       for (const auto& entry : p.C.entries(i)) {
-        double across = 0, motion = 0, free = 0;
+        double across = 0, motion = 0, free = 0, pushed = 0;
         for (Index c = 0; c < entry.width; ++c) {
           const double coefficient = row[r * entry.width + c],
                        weight = weight_of(p.H, entry.block, c);
           const double v = x.v[entry.column + c], f = scale.v_free[entry.column + c];
+          const double term = terms[entry.column + c];
           error += coefficient * v;
           across += coefficient * coefficient / weight;
           motion += weight * v * v;
           free += weight * f * f;
+          pushed += term * term / weight;
         }
-        size += std::sqrt(across) * (std::sqrt(motion) + std::sqrt(free));
+        size += std::sqrt(across) *
+                (std::sqrt(motion) + std::sqrt(free) + kUnseen * std::sqrt(pushed));
         row += static_cast<std::ptrdiff_t>(d) * entry.width;
       }
       const double rho = ratio(std::abs(error), size);
@@ -486,7 +490,7 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   }
   judge_blocks(p, scale, x, work, out);
   judge_balance(p, x, work.error, work.size, out);
-  judge_bilateral(p, scale, x, out);
+  judge_bilateral(p, scale, x, work.size, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
   return out;
 }

@@ -33,9 +33,15 @@ namespace {
 
 constexpr double kRounding = 1e-15;       // of the equations beside their terms
 constexpr double kSlow = 1e-2;            // reduction per step that asks for a new factor
-constexpr double kLeastProximal = 1e-13;  // below, rounding of the factor decides
+constexpr double kLeastProximal = 1e-14;  // below, rounding of the factor decides
 constexpr double kFlat = 0.1;             // slope at the end of a step that is long enough
 constexpr int kLineSearch = 12;           // slopes looked at in one line search
+constexpr int kEasy = 4;                  // Newton steps of a proximal step that may be stiffer
+constexpr double kStiffer = 0.1;          // compliance of the next one
+constexpr double kSofter = 10;            // the same after one that did not end
+constexpr double kLeastDescent = 1e-7;    // compliance below which the sets are no clearer
+constexpr double kClose = 1e-5;           // Newton step of a proximal step that has arrived
+constexpr double kLost = 1e6;             // growth of the unknowns that leads nowhere
 
 double diagonal_of(const VelocityMatrix& H, Index block, Index i) {
   if (H.kind() == VelocityMatrix::Kind::Sparse) {
@@ -98,12 +104,15 @@ class Run {
   void relative(const VecX& v);
   void guess(std::vector<BlockSet>& sets) const;
   void residuals();
-  bool set_matrix();
   bool factorize();
   double errors(bool matrix);
   void newton_step();
   bool solve_sets();
-  bool settle();
+  bool settle(int guesses);
+  bool find_manifold();
+  void begin_descent();
+  bool descent_step();
+  double line_search(double start);
   void descend();
   double slope(const VecX& v, const VecX& direction);
   void judge();
@@ -326,16 +335,18 @@ void Run::judge() {
 }
 
 /// Guesses sets and solves their equations until the sets stay; true when the answer is accepted.
-bool Run::settle() {
+bool Run::settle(int guesses) {
+  alpha_ = settings_.proximal;
   relative(w_.v);
   guess(w_.sets);
-  for (int i = 0; i < settings_.max_guesses; ++i) {
+  const double start = w_.x.norm() + w_.v.cwiseQuotient(w_.speed).norm();
+  for (int i = 0; i < guesses; ++i) {
     if (!solve_sets()) return false;
     guess(w_.next_sets);
     const bool same = w_.next_sets == w_.sets;
-    if (same || i + 1 == settings_.max_guesses || stop()) judge();
+    if (same || i + 1 == guesses || stop()) judge();
     if (result_.residual <= limits_.tolerance) return true;
-    if (stop()) return false;
+    if (stop() || !(size_ <= kLost * start)) return false;
     if (same) {
       // The right set, not solved: α is not small beside the least mobility.
       if (alpha_ <= kLeastProximal) return false;
@@ -365,91 +376,119 @@ double Run::slope(const VecX& v, const VecX& d) {
   return w_.r_v.dot(d);
 }
 
-/// One proximal step of the convex problem from the best answer: the next guess in v, γ, x.
-void Run::descend() {
-  const Index n = p_.velocity_count(), m = p_.bilateral_count();
-  w_.v = best_.v;
-  w_.gamma = best_.gamma;
-  w_.x = best_.lambda.cwiseQuotient(w_.scale);
+/// The nearest velocities that the joints allow.
+bool Run::find_manifold() {
+  std::fill(w_.middle.begin(), w_.middle.end(), 0.0);
+  if (!factorize()) return false;
+  w_.r_c = p_.e;
+  p_.C.multiply_add(1, w_.v, w_.r_c);
+  w_.right.setZero(p_.velocity_count() + p_.bilateral_count());
+  w_.right.tail(p_.bilateral_count()) = -w_.r_c;
+  system_->solve(w_.right, w_.step);
+  w_.v += w_.step.head(p_.velocity_count());
+  return w_.v.allFinite();
+}
+
+/// x̄ and the shift of the proximal step that begins at v and x.
+void Run::begin_descent() {
   w_.shift.setZero(p_.row_count());
-  w_.dx = p_.b;
-  p_.D.multiply_add(1, w_.v, w_.dx);
-  Index at = 0;
-  for (const Law& law : p_.laws) {
-    w_.shift[at] = shift_of(law, w_.dx.data() + at);
-    at += law.dim;
-  }
-  at = 0;
-  for (const Law& law : w_.laws) {
-    project(law.convex(), w_.x.data() + at, w_.x.data() + at);
-    at += law.dim;
-  }
+  w_.impulse = p_.b;
+  p_.D.multiply_add(1, w_.v, w_.impulse);
   w_.centre = w_.x;
-  w_.right.resize(n + m);
-  w_.step.setZero(n + m);
-  for (int i = 0; i < settings_.max_descent && !stop(); ++i) {
-    // The first step only finds the manifold of the joints: no weights, no line search.
-    w_.trial = w_.step.head(n);
-    (void)slope(w_.v, w_.trial);
-    at = 0;
-    for (std::size_t c = 0; c < w_.laws.size(); ++c) {
-      const Law law = w_.laws[c].convex();
-      double z[kMaxLawDim];
-      for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - w_.y[at + k] / descent_;
-      const ProjectionDerivative d = projection_derivative(law, z);
-      for (int k = 0; k < law.dim * law.dim; ++k)
-        w_.middle[static_cast<std::size_t>(w_.offset[c]) + k] =
-            i == 0 ? 0.0
-                   : w_.scale[at + k / law.dim] * d.P[k] / descent_ * w_.scale[at + k % law.dim];
-      at += law.dim;
-    }
-    if (!factorize()) return;
-    w_.r_c = p_.e;
-    p_.C.multiply_add(1, w_.v, w_.r_c);
-    w_.right.head(n) = -w_.r_v;
-    w_.right.tail(m) = -w_.r_c;
-    system_->solve(w_.right, w_.step);
-    w_.gamma = w_.step.tail(m);
-    w_.trial = w_.step.head(n);
-    if (!w_.trial.allFinite()) return;
-    double t = 1;
-    if (i > 0) {
-      const double start = w_.r_v.dot(w_.trial);
-      if (!(start < 0)) break;
-      double low = 0, high = 1, low_slope = start;
-      w_.dx = w_.v + w_.trial;
-      double high_slope = slope(w_.dx, w_.trial);
-      for (int k = 0; k < kLineSearch && std::abs(high_slope) > kFlat * std::abs(start); ++k) {
-        if (k == 0 && high_slope < 0) break;
-        const double secant = low - low_slope * (high - low) / (high_slope - low_slope);
-        t = std::clamp(secant, low + 0.1 * (high - low), high - 0.1 * (high - low));
-        w_.dx = w_.v + t * w_.trial;
-        const double now = slope(w_.dx, w_.trial);
-        if (std::abs(now) <= kFlat * std::abs(start)) break;
-        (now < 0 ? low : high) = t;
-        (now < 0 ? low_slope : high_slope) = now;
-      }
-      const double left = w_.trial.cwiseQuotient(w_.speed).norm();
-      w_.v += t * w_.trial;
-      if (left <= 1e-12 * w_.v.cwiseQuotient(w_.speed).norm()) break;
-    } else {
-      w_.v += w_.trial;
-    }
+  Index at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim) {
+    w_.shift[at] = shift_of(p_.laws[c], w_.impulse.data() + at);
+    project(w_.laws[c].convex(), w_.centre.data() + at, w_.centre.data() + at);
   }
+}
+
+/// One Newton step of the proximal step; false when it is done.
+bool Run::descent_step() {
+  const Index n = p_.velocity_count(), m = p_.bilateral_count();
   w_.trial.setZero(n);
   (void)slope(w_.v, w_.trial);
-  descent_ *= 0.1;
+  Index at = 0;
+  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim) {
+    const Law law = w_.laws[c].convex();
+    double z[kMaxLawDim];
+    for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - w_.y[at + k] / descent_;
+    const ProjectionDerivative d = projection_derivative(law, z);
+    double* middle = w_.middle.data() + w_.offset[c];
+    const double* s = w_.scale.data() + at;
+    for (int r = 0; r < law.dim; ++r)
+      for (int k = 0; k < law.dim; ++k)
+        middle[r * law.dim + k] = s[r] * d.P[r * law.dim + k] / descent_ * s[k];
+  }
+  if (!factorize()) return false;
+  w_.r_c = p_.e;
+  p_.C.multiply_add(1, w_.v, w_.r_c);
+  w_.right.resize(n + m);
+  w_.right.head(n) = -w_.r_v;
+  w_.right.tail(m) = -w_.r_c;
+  system_->solve(w_.right, w_.step);
+  w_.trial = w_.step.head(n);
+  if (!w_.trial.allFinite()) return false;
+  w_.gamma = w_.step.tail(m);
+  const double way = w_.trial.cwiseQuotient(w_.speed).norm();
+  const double t = line_search(w_.r_v.dot(w_.trial));
+  w_.v += t * w_.trial;
+  return t > 0 && way > kClose * w_.v.cwiseQuotient(w_.speed).norm();
+}
+
+/// Where the function of the proximal step is least along `trial`, roughly; `start` is its slope at
+/// 0. The slope does not fall along the way, so that its zero is bracketed.
+double Run::line_search(double start) {
+  if (!(start < 0)) return 0;
+  const double flat = kFlat * -start;
+  double low = 0, high = 1, low_slope = start;
+  w_.along = w_.v + w_.trial;
+  double high_slope = slope(w_.along, w_.trial);
+  if (high_slope <= flat) return 1;
+  double t = 1;
+  for (int k = 0; k < kLineSearch; ++k) {
+    const double secant = low - low_slope * (high - low) / (high_slope - low_slope);
+    const double border = 0.1 * (high - low);
+    t = std::clamp(secant, low + border, high - border);
+    w_.along = w_.v + t * w_.trial;
+    const double now = slope(w_.along, w_.trial);
+    if (std::abs(now) <= flat) break;
+    (now < 0 ? low : high) = t;
+    (now < 0 ? low_slope : high_slope) = now;
+  }
+  return t;
+}
+
+/// Proximal steps from the start, each followed by a try with the sets it ends in.
+void Run::descend() {
+  if (!find_manifold()) return;
+  for (int i = 0; i < settings_.max_descents && !stop(); ++i) {
+    begin_descent();
+    int steps = 0;
+    while (steps < settings_.max_descent_steps && !stop() && descent_step()) ++steps;
+    w_.trial.setZero(p_.velocity_count());
+    (void)slope(w_.v, w_.trial);
+    w_.start_v = w_.v;
+    w_.start_gamma = w_.gamma;
+    w_.start_x = w_.x;
+    if (settle(settings_.descent_guesses) || stop()) return;
+    w_.v = w_.start_v;
+    w_.gamma = w_.start_gamma;
+    w_.x = w_.start_x;
+    if (steps <= kEasy) descent_ = std::max(kStiffer * descent_, kLeastDescent);
+    if (steps == settings_.max_descent_steps) descent_ *= kSofter;
+  }
 }
 
 MethodResult Run::run() {
   prepare();
-  judge();
-  if (!stop() && std::isfinite(result_.residual) && !settle() && p_.F.empty() && !p_.D.empty()) {
-    for (int i = 0; i < settings_.max_shifts && !stop(); ++i) {
-      descend();
-      alpha_ = settings_.proximal;
-      if (settle()) break;
-    }
+  w_.start_v = w_.v;
+  w_.start_gamma = w_.gamma;
+  w_.start_x = w_.x;
+  if (!settle(settings_.max_guesses) && !stop() && p_.F.empty() && !p_.D.empty()) {
+    w_.v = w_.start_v;
+    w_.gamma = w_.start_gamma;
+    w_.x = w_.start_x;
+    descend();
   }
   result_.outcome = outcome_of(result_, limits_, max_iterations_);
   return result_;

@@ -12,15 +12,16 @@
 namespace orthant::internal {
 
 struct ProximalNewtonSettings {
-  int max_iterations = 60;  ///< factorisations
-  int max_guesses = 12;     ///< sets tried in a row before the step is globalised
+  int max_iterations = 100;  ///< factorisations
+  int max_guesses = 6;       ///< sets tried before the steps are globalised
   /// Compliance of a row beside its own mobility. Refined away; larger is better conditioned.
-  double proximal = 1e-8;
+  double proximal = 1e-11;
   double joint_proximal = 1e-10;  ///< the same of a bilateral row
-  /// Compliance of the globalised step: stiff enough to find the set, soft enough to get there.
+  /// Compliance of the first globalised step: soft enough to get there, stiff enough to find sets.
   double descent_proximal = 1e-3;
-  int max_descent = 12;  ///< Newton steps of one globalised step
-  int max_shifts = 8;    ///< globalised steps; exact friction updates its shift in between
+  int max_descents = 20;       ///< globalised steps; exact friction updates its shift in between
+  int max_descent_steps = 20;  ///< Newton steps of one of them
+  int descent_guesses = 3;     ///< sets tried after each
 };
 
 struct ProximalNewtonWorkspace {
@@ -31,7 +32,7 @@ struct ProximalNewtonWorkspace {
   std::vector<Index> offset;            ///< of each block's square in the arrays of squares
   std::vector<double> inverse, middle;  ///< squares: T⁻¹ and s T⁻¹Y s
   VecX scale, delta;
-  VecX v, gamma, x, y, R, r_v, r_c, right, step, dx, trial, centre, shift, impulse, speed;
+  VecX v, gamma, x, start_v, start_gamma, start_x, y, R, r_v, r_c, right, step, dx, trial, along, centre, shift, impulse, speed;
   Solution candidate;
   JudgeWorkspace judge;
 };

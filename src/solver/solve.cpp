@@ -414,8 +414,20 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
       [](const CanonicalProblem& p, const ProblemScale& scale, Effort, const MethodLimits& limits,
          SolveWorkspace::Impl& work,
          Solution& x) { return solve_bilateral(p, scale, limits, work.bilateral, x); }};
-  if (wanted == Method::Automatic && is_bilateral(run.p)) {
+  if (wanted == Method::Automatic && is_bilateral(run.p) &&
+      !internal::fits_proximal_newton(run.p)) {
     attempt(kBilateral, Effort::Full, run);
+    if (run.outcome == Outcome::Converged) return;
+  }
+  // Joints with limits and contacts: Newton steps on the graph of the links, linear in their number.
+  static constexpr MethodEntry kJointed{
+      Method::NonsmoothNewton, false, nullptr,
+      [](const CanonicalProblem& p, const ProblemScale& scale, Effort, const MethodLimits& limits,
+         SolveWorkspace::Impl& work, Solution& x) {
+        return internal::solve_proximal_newton(p, scale, {}, limits, work.proximal_newton, x);
+      }};
+  if (wanted == Method::Automatic && !run.p.C.empty() && internal::fits_proximal_newton(run.p)) {
+    attempt(kJointed, Effort::Full, run);
     if (run.outcome == Outcome::Converged) return;
   }
   run.by_body = internal::BodySpace::fits(run.p);

@@ -29,8 +29,7 @@ void find_motion(StepRun& run, double dt) {
   for (std::size_t i = 0; i < model.bodies().size(); ++i) {
     const Body& body = model.bodies()[i];
     if (body.v_begin == kNone) continue;
-    const double radius =
-        turning_radius(model, run.parameters, BodyId{static_cast<std::int32_t>(i)});
+    const double radius = work.measures.turning(BodyId{static_cast<std::int32_t>(i)});
     const double* now = run.x.v.data() + body.v_begin;
     const double* free = body.is_dynamic() ? work.assembly.v_free.data() + body.v_begin : now;
     const double* velocity[2] = {inertial ? now : free, free};
@@ -86,8 +85,8 @@ double restitution_threshold(const StepRun& run) {
 
 double contact_tolerance(const StepRun& run, const Contact& contact) {
   return run.settings.projection_tolerance *
-         std::min(shape_size(run.model, run.parameters, contact.shape_a),
-                  shape_size(run.model, run.parameters, contact.shape_b));
+         std::min(run.work.measures.size(contact.shape_a),
+                  run.work.measures.size(contact.shape_b));
 }
 
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out) {

@@ -19,11 +19,7 @@ constexpr double kShare = 0.2;  // of the body size: largest overlap undone in o
 
 /// Length that joint errors are measured against: the smallest shape of a dynamic body.
 double smallest_size(const StepRun& run) {
-  double size = std::numeric_limits<double>::infinity();
-  for (const ShapeInstance& shape : run.model.shapes()) {
-    if (run.model.body(shape.body).is_dynamic())
-      size = std::min(size, shape_size(run.model, run.parameters, shape.id));
-  }
+  double size = run.work.measures.smallest();
   for (const FlexiblePart& part : run.model.flexible_parts())
     size = std::min(size, part.edge_length);
   return std::isfinite(size) ? size : 1;

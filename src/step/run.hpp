@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orthant/collision/collision.hpp"
+#include "orthant/collision/shape_measures.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/step/step.hpp"
 
@@ -14,6 +15,7 @@ namespace orthant {
 
 struct StepWorkspace::Impl {
   CollisionWorkspace collision;
+  ShapeMeasures measures;  // of the parameters of the step
   std::vector<LastNormal> last_normals;
   ContactSet contacts;                 // near or closing within the interval
   ContactSet rows;                     // those of them that have rows in the problem

@@ -105,6 +105,7 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
     record->u = u;
     record->solves.clear();
   }
+  workspace.impl().measures.update(model, parameters);
   State& before = workspace.impl().before;
   before = state;
   report.outcome = Outcome::Converged;  // until a solve says otherwise

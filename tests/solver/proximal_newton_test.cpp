@@ -108,7 +108,7 @@ TEST(ProximalNewton, AutomaticTakesIt) {
   Solution x;
   const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
   EXPECT_EQ(report.outcome, Outcome::Converged);
-  EXPECT_EQ(report.method, Method::ProximalNewton);
+  EXPECT_EQ(report.method, Method::NonsmoothNewton);
   EXPECT_EQ(report.attempts.size(), 1U);
 }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// collision/shape_measures.hpp: lengths of shapes and bodies that no pose changes, kept while the
+// parameters stay the same. Hulls of meshes have hundreds of corners: to go through them in every
+// step costs more than the step.
+#pragma once
+
+#include <vector>
+
+#include "orthant/model/model.hpp"
+
+namespace orthant {
+
+class ShapeMeasures {
+ public:
+  /// A box in the frame of a shape.
+  struct Box {
+    Vec3 centre = Vec3::Zero(), half = Vec3::Zero();
+  };
+
+  /// Finds everything anew where shapes or parameters are not those of the last call.
+  void update(const Model& model, const Parameters& parameters);
+
+  double size(ShapeId shape) const { return size_[index_of(shape)]; }   ///< shape_size()
+  double turning(BodyId body) const { return turning_[index_of(body)]; }  ///< turning_radius()
+  /// Bounds of a hull or polygon in its own frame; unset for other shapes, whose bounds are quick.
+  const Box& box(ShapeId shape) const { return box_[index_of(shape)]; }
+  /// The smallest shape of a dynamic body; infinite where there is none [m].
+  double smallest() const { return smallest_; }
+
+ private:
+  bool same(const Model& model, const Parameters& parameters) const;
+
+  VecX values_;
+  std::vector<Shape> shapes_;  // keep their topologies alive: an address means one of them
+  std::vector<double> size_, turning_;
+  std::vector<Box> box_;
+  double smallest_ = 0;
+};
+
+}  // namespace orthant

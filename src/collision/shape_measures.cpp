@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// collision/shape_measures.cpp: (shapes, parameters) => lengths that no pose changes.
+#include "orthant/collision/shape_measures.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "orthant/collision/collision.hpp"
+
+namespace orthant {
+
+bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const {
+  if (shapes_.size() != model.shapes().size() || turning_.size() != model.bodies().size() ||
+      values_.size() != parameters.values.size())
+    return false;
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    const Shape& shape = model.shapes()[i].shape;
+    if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
+      return false;
+  }
+  return std::equal(values_.begin(), values_.end(), parameters.values.begin());
+}
+
+void ShapeMeasures::update(const Model& model, const Parameters& parameters) {
+  if (same(model, parameters)) return;
+  values_ = parameters.values;
+  shapes_.clear();
+  size_.clear();
+  box_.clear();
+  turning_.clear();
+  smallest_ = std::numeric_limits<double>::infinity();
+  for (const ShapeInstance& instance : model.shapes()) {
+    shapes_.push_back(instance.shape);
+    size_.push_back(shape_size(model, parameters, instance.id));
+    if (model.body(instance.body).is_dynamic()) smallest_ = std::min(smallest_, size_.back());
+    Box box;
+    if (instance.shape.kind() == ShapeKind::Hull) {
+      const Bounds b = bounds(instance.view(parameters.values.data()), Pose{});
+      box = {0.5 * (b.lo + b.hi), 0.5 * (b.hi - b.lo)};
+    }
+    box_.push_back(box);
+  }
+  for (std::size_t i = 0; i < model.bodies().size(); ++i)
+    turning_.push_back(turning_radius(model, parameters, BodyId{static_cast<std::int32_t>(i)}));
+}
+
+}  // namespace orthant
