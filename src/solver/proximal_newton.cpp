@@ -41,7 +41,7 @@ constexpr double kStiffer = 0.1;          // compliance of the next one
 constexpr double kSofter = 10;            // the same after one that did not end
 constexpr double kLeastDescent = 1e-7;    // compliance below which the sets are no clearer
 constexpr double kClose = 1e-5;           // Newton step of a proximal step that has arrived
-constexpr double kLost = 1e6;             // growth of the unknowns that leads nowhere
+constexpr double kLost = 1e4;             // growth of the unknowns that leads nowhere
 
 double diagonal_of(const VelocityMatrix& H, Index block, Index i) {
   if (H.kind() == VelocityMatrix::Kind::Sparse) {
@@ -106,6 +106,7 @@ class Run {
   void residuals();
   bool factorize();
   double errors(bool matrix);
+  double natural_error() const;
   void newton_step();
   bool solve_sets();
   bool settle(int guesses);
@@ -128,7 +129,8 @@ class Run {
   MethodResult result_;
   double alpha_ = settings_.proximal;
   double descent_ = settings_.descent_proximal;
-  double size_ = 1;  // of the terms of the equations, scaled
+  double first_error_ = 0;  // of the equations of the present sets, before the first step
+  double size_ = 1;         // of the terms of the equations, scaled
 };
 
 /// δ of the joints, 1/√H of the velocities and what joints move with a unit impulse.
@@ -299,9 +301,23 @@ void Run::newton_step() {
   w_.x -= w_.dx.cwiseQuotient(w_.scale);
 }
 
+/// |x − Π(x − y)| over all blocks.
+double Run::natural_error() const {
+  double square = 0;
+  Index at = 0;
+  for (const Law& law : w_.laws) {
+    double R[kMaxLawDim];
+    projection_residual(law, w_.x.data() + at, w_.y.data() + at, 1, R);
+    for (int k = 0; k < law.dim; ++k) square += R[k] * R[k];
+    at += law.dim;
+  }
+  return std::sqrt(square);
+}
+
 /// Steps with the present sets until their equations hold to rounding or do not get better.
 bool Run::solve_sets() {
   double size = errors(true);
+  first_error_ = size;
   if (!std::isfinite(size) || !factorize()) return false;
   for (bool fresh = true;;) {
     newton_step();
@@ -339,14 +355,15 @@ bool Run::settle(int guesses) {
   alpha_ = settings_.proximal;
   relative(w_.v);
   guess(w_.sets);
-  const double start = w_.x.norm() + w_.v.cwiseQuotient(w_.speed).norm();
+  const double start = w_.x.norm() + w_.y.norm() + w_.v.cwiseQuotient(w_.speed).norm();
   for (int i = 0; i < guesses; ++i) {
     if (!solve_sets()) return false;
     guess(w_.next_sets);
+    // On the border between two sets, where both hold, rounding chooses: the answer counts.
     const bool same = w_.next_sets == w_.sets;
-    if (same || i + 1 == guesses || stop()) judge();
+    if (same || natural_error() <= limits_.tolerance * size_ || stop()) judge();
     if (result_.residual <= limits_.tolerance) return true;
-    if (stop() || !(size_ <= kLost * start)) return false;
+    if (stop() || size_ > kLost * std::max(start, first_error_)) return false;
     if (same) {
       // The right set, not solved: α is not small beside the least mobility.
       if (alpha_ <= kLeastProximal) return false;
