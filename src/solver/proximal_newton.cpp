@@ -36,7 +36,9 @@ constexpr double kSlow = 1e-2;            // reduction per step that asks for a 
 constexpr double kLeastProximal = 1e-14;  // below, rounding of the factor decides
 constexpr double kFlat = 0.1;             // slope at the end of a step that is long enough
 constexpr int kLineSearch = 12;           // slopes looked at in one line search
-constexpr int kEasy = 4;                  // Newton steps of a proximal step that may be stiffer
+constexpr double kFirmer = 1e-3;          // compliance of the sets tried after one
+constexpr int kPatience = 4;              // proximal steps without progress
+constexpr int kEasy = 10;                 // Newton steps of a proximal step that may be stiffer
 constexpr double kStiffer = 0.1;          // compliance of the next one
 constexpr double kSofter = 10;            // the same after one that did not end
 constexpr double kLeastDescent = 1e-7;    // compliance below which the sets are no clearer
@@ -109,7 +111,8 @@ class Run {
   double natural_error() const;
   void newton_step();
   bool solve_sets();
-  bool settle(int guesses);
+  bool refine();
+  bool settle(int guesses, double alpha);
   bool find_manifold();
   void begin_descent();
   bool descent_step();
@@ -350,9 +353,20 @@ void Run::judge() {
   best_.w = w_.judge.w;
 }
 
+/// The judge looks body by body: a light one is refined after the others have come to rounding.
+bool Run::refine() {
+  for (double last = result_.residual;; last = result_.residual) {
+    newton_step();
+    (void)errors(false);
+    judge();
+    if (result_.residual <= limits_.tolerance) return true;
+    if (!(result_.residual < 0.1 * last)) return false;
+  }
+}
+
 /// Guesses sets and solves their equations until the sets stay; true when the answer is accepted.
-bool Run::settle(int guesses) {
-  alpha_ = settings_.proximal;
+bool Run::settle(int guesses, double alpha) {
+  alpha_ = alpha;
   relative(w_.v);
   guess(w_.sets);
   const double start = w_.x.norm() + w_.y.norm() + w_.v.cwiseQuotient(w_.speed).norm();
@@ -362,7 +376,7 @@ bool Run::settle(int guesses) {
     // On the border between two sets, where both hold, rounding chooses: the answer counts.
     const bool same = w_.next_sets == w_.sets;
     if (same || natural_error() <= limits_.tolerance * size_ || stop()) judge();
-    if (result_.residual <= limits_.tolerance) return true;
+    if (result_.residual <= limits_.tolerance || (same && refine())) return true;
     if (stop() || size_ > kLost * std::max(start, first_error_)) return false;
     if (same) {
       // The right set, not solved: α is not small beside the least mobility.
@@ -440,12 +454,14 @@ bool Run::descent_step() {
   w_.r_c = p_.e;
   p_.C.multiply_add(1, w_.v, w_.r_c);
   w_.right.resize(n + m);
-  w_.right.head(n) = -w_.r_v;
+  w_.trial = -w_.r_v;
+  p_.C.multiply_transpose_add(1, w_.gamma, w_.trial);
+  w_.right.head(n) = w_.trial;
   w_.right.tail(m) = -w_.r_c;
   system_->solve(w_.right, w_.step);
   w_.trial = w_.step.head(n);
   if (!w_.trial.allFinite()) return false;
-  w_.gamma = w_.step.tail(m);
+  w_.gamma += w_.step.tail(m);
   const double way = w_.trial.cwiseQuotient(w_.speed).norm();
   const double t = line_search(w_.r_v.dot(w_.trial));
   w_.v += t * w_.trial;
@@ -478,19 +494,25 @@ double Run::line_search(double start) {
 /// Proximal steps from the start, each followed by a try with the sets it ends in.
 void Run::descend() {
   if (!find_manifold()) return;
-  for (int i = 0; i < settings_.max_descents && !stop(); ++i) {
+  double mark = result_.residual;
+  for (int i = 0, idle = 0; i < settings_.max_descents && idle < kPatience && !stop(); ++i) {
     begin_descent();
     int steps = 0;
     while (steps < settings_.max_descent_steps && !stop() && descent_step()) ++steps;
     w_.trial.setZero(p_.velocity_count());
     (void)slope(w_.v, w_.trial);
+    judge();
+    if (stop()) return;
     w_.start_v = w_.v;
     w_.start_gamma = w_.gamma;
     w_.start_x = w_.x;
-    if (settle(settings_.descent_guesses) || stop()) return;
+    const double alpha = std::max(kFirmer * descent_, settings_.proximal);
+    if (settle(settings_.descent_guesses, alpha) || stop()) return;
     w_.v = w_.start_v;
     w_.gamma = w_.start_gamma;
     w_.x = w_.start_x;
+    idle = result_.residual < 0.5 * mark ? 0 : idle + 1;
+    if (idle == 0) mark = result_.residual;
     if (steps <= kEasy) descent_ = std::max(kStiffer * descent_, kLeastDescent);
     if (steps == settings_.max_descent_steps) descent_ *= kSofter;
   }
@@ -501,7 +523,7 @@ MethodResult Run::run() {
   w_.start_v = w_.v;
   w_.start_gamma = w_.gamma;
   w_.start_x = w_.x;
-  if (!settle(settings_.max_guesses) && !stop() && p_.F.empty() && !p_.D.empty()) {
+  if (!settle(settings_.max_guesses, settings_.proximal) && !stop() && p_.F.empty() && !p_.D.empty()) {
     w_.v = w_.start_v;
     w_.gamma = w_.start_gamma;
     w_.x = w_.start_x;
