@@ -90,7 +90,7 @@ bool VelocitySystem::same_pattern(const VelocityMatrix& H, const BlockRows& C, c
     }
   }
   if (seen_ == key_) return true;
-  key_.swap(seen_);
+  key_ = seen_;
   return false;
 }
 

@@ -89,7 +89,8 @@ TEST(VelocitySystem, AgreesWithDense) {
                                                  .fixed = branches == 2,
                                                  .closed = closed,
                                                  .contacts = 4});
-        expect_same_as_dense(p, rng, 1e-13);
+        // Pivots are chosen inside blocks alone: around a loop some digits are left to refinement.
+        expect_same_as_dense(p, rng, closed ? 1e-11 : 1e-13);
       }
 }
 
