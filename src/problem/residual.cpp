@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/math/law_kernel.hpp"
 #include "orthant/math/velocity_solver.hpp"
@@ -16,6 +18,8 @@ namespace {
 /// that falls or stands) has nothing but rounding to be measured by; 1e-10 of this share of the
 /// motion is rounding.
 constexpr double kUnseen = 1e-5;
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 /// Multiply-adds that the diagonal of N may cost where every row takes a sparse solve.
 constexpr double kDiagonalWork = 2e7;
@@ -366,34 +370,57 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
 /// |Cv + e| row by row over |e| + Σ_b |C_b|(|v_b| + |v_free,b|), a sum over bodies with the norms
 /// weighted by the diagonal of H, which makes them free of units. Body by body and not entry by
 /// entry: a row across the motion (a slider's guide, a hinge's plane) sees only rounding of a
-/// speed. A body that impulses hold still (a clamped base whose arm is projected) has nothing but
-/// rounding of these to be measured by, as kUnseen says: `terms` are the sizes of its balance.
+/// speed. A body that impulses hold still (a clamped base whose arm is projected) has a speed that
+/// is nothing but their rounding: what is below that is no error. Reads the terms of the balance.
 void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                     const VecX& terms, Residual& out) {
+                     JudgeWorkspace& work, Residual& out) {
+  if (p.C.empty()) return;
+  // By body: (|v| + |v_free|, |terms|), both weighted; by velocity: 1/H.
+  VecX &mobility = work.u, &motion = work.q;
+  mobility.resize(p.velocity_count());
+  motion.resize(2 * p.H.block_count());
+  for (Index i = 0; i < p.H.block_count(); ++i) {
+    double moves = 0, free = 0, pushed = 0;
+    for (Index c = 0; c < p.H.block_size(i); ++c) {
+      const Index at = p.H.block_begin(i) + c;
+      const double weight = weight_of(p.H, i, c), v = x.v[at], f = scale.v_free[at];
+      const double term = work.size[at];
+      mobility[at] = 1 / weight;
+      moves += weight * v * v;
+      free += weight * f * f;
+      pushed += term * term / weight;
+    }
+    motion[2 * i] = std::sqrt(moves) + std::sqrt(free);
+    motion[2 * i + 1] = std::sqrt(pushed);
+  }
   for (Index i = 0; i < p.C.row_block_count(); ++i) {
-    const double* a = p.C.values(i);
-    const Index d = p.C.dim(i);
+    const Index d = p.C.dim(i), row = p.C.row_begin(i);
+    double error[kMaxVelocityBlock], size[kMaxVelocityBlock], rounding[kMaxVelocityBlock];
+    ORTHANT_ASSERT(d <= kMaxVelocityBlock);
     for (Index r = 0; r < d; ++r) {
-      const double* row = a;
-      double error = p.e[p.C.row_begin(i) + r], size = std::abs(error);
-      for (const auto& entry : p.C.entries(i)) {
-        double across = 0, motion = 0, free = 0, pushed = 0;
+      error[r] = p.e[row + r];
+      size[r] = std::abs(error[r]);
+      rounding[r] = 0;
+    }
+    const double* a = p.C.values(i);
+    for (const auto& entry : p.C.entries(i)) {
+      const double *v = x.v.data() + entry.column, *m = mobility.data() + entry.column;
+      const double moves = motion[2 * entry.block], pushed = motion[2 * entry.block + 1];
+      for (Index r = 0; r < d; ++r, a += entry.width) {
+        double sum = 0, across = 0;
         for (Index c = 0; c < entry.width; ++c) {
-          const double coefficient = row[r * entry.width + c],
-                       weight = weight_of(p.H, entry.block, c);
-          const double v = x.v[entry.column + c], f = scale.v_free[entry.column + c];
-          const double term = terms[entry.column + c];
-          error += coefficient * v;
-          across += coefficient * coefficient / weight;
-          motion += weight * v * v;
-          free += weight * f * f;
-          pushed += term * term / weight;
+          sum += a[c] * v[c];
+          across += a[c] * a[c] * m[c];
         }
-        size += std::sqrt(across) *
-                (std::sqrt(motion) + std::sqrt(free) + kUnseen * std::sqrt(pushed));
-        row += static_cast<std::ptrdiff_t>(d) * entry.width;
+        error[r] += sum;
+        across = std::sqrt(across);
+        size[r] += across * moves;
+        rounding[r] += across * pushed;
       }
-      const double rho = ratio(std::abs(error), size);
+    }
+    for (Index r = 0; r < d; ++r) {
+      if (std::abs(error[r]) <= kEpsilon * rounding[r]) continue;
+      const double rho = ratio(std::abs(error[r]), size[r]);
       if (!(rho <= out.bilateral)) out.bilateral = rho, out.worst_joint = i;
     }
   }
@@ -490,7 +517,7 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   }
   judge_blocks(p, scale, x, work, out);
   judge_balance(p, x, work.error, work.size, out);
-  judge_bilateral(p, scale, x, work.size, out);
+  judge_bilateral(p, scale, x, work, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
   return out;
 }

@@ -427,6 +427,11 @@ void solve_island(IslandRun& run, Method wanted, double work_limit) {
         return internal::solve_proximal_newton(p, scale, {}, limits, work.proximal_newton, x);
       }};
   if (wanted == Method::Automatic && !run.p.C.empty() && internal::fits_proximal_newton(run.p)) {
+    if (run.warm) run.residual = judge_island(run);
+    if (run.residual <= run.limits.tolerance) {
+      run.outcome = Outcome::Converged;
+      return;
+    }
     attempt(kJointed, Effort::Full, run);
     if (run.outcome == Outcome::Converged) return;
   }
