@@ -371,14 +371,13 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
 /// weighted by the diagonal of H, which makes them free of units. Body by body and not entry by
 /// entry: a row across the motion (a slider's guide, a hinge's plane) sees only rounding of a
 /// speed. A body that impulses hold still (a clamped base whose arm is projected) has a speed that
-/// is nothing but their rounding: what is below that is no error. Reads the terms of the balance.
+/// is nothing but their rounding: what is below that is measured by them. Overwrites the balance.
 void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      JudgeWorkspace& work, Residual& out) {
   if (p.C.empty()) return;
-  // By body: (|v| + |v_free|, |terms|), both weighted; by velocity: 1/H.
-  VecX &mobility = work.u, &motion = work.q;
+  // By velocity: 1/H. By body, at its first velocity: |v| + |v_free| and |terms|, both weighted.
+  VecX &mobility = work.v, &motion = work.error, &pushes = work.size;
   mobility.resize(p.velocity_count());
-  motion.resize(2 * p.H.block_count());
   for (Index i = 0; i < p.H.block_count(); ++i) {
     double moves = 0, free = 0, pushed = 0;
     for (Index c = 0; c < p.H.block_size(i); ++c) {
@@ -390,8 +389,8 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
       free += weight * f * f;
       pushed += term * term / weight;
     }
-    motion[2 * i] = std::sqrt(moves) + std::sqrt(free);
-    motion[2 * i + 1] = std::sqrt(pushed);
+    motion[p.H.block_begin(i)] = std::sqrt(moves) + std::sqrt(free);
+    pushes[p.H.block_begin(i)] = std::sqrt(pushed);
   }
   for (Index i = 0; i < p.C.row_block_count(); ++i) {
     const Index d = p.C.dim(i), row = p.C.row_begin(i);
@@ -405,7 +404,8 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
     const double* a = p.C.values(i);
     for (const auto& entry : p.C.entries(i)) {
       const double *v = x.v.data() + entry.column, *m = mobility.data() + entry.column;
-      const double moves = motion[2 * entry.block], pushed = motion[2 * entry.block + 1];
+      const double moves = motion[p.H.block_begin(entry.block)];
+      const double pushed = pushes[p.H.block_begin(entry.block)];
       for (Index r = 0; r < d; ++r, a += entry.width) {
         double sum = 0, across = 0;
         for (Index c = 0; c < entry.width; ++c) {
@@ -419,8 +419,8 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
       }
     }
     for (Index r = 0; r < d; ++r) {
-      if (std::abs(error[r]) <= kEpsilon * rounding[r]) continue;
-      const double rho = ratio(std::abs(error[r]), size[r]);
+      const bool nothing = std::abs(error[r]) <= kEpsilon * rounding[r];
+      const double rho = ratio(std::abs(error[r]), nothing ? rounding[r] : size[r]);
       if (!(rho <= out.bilateral)) out.bilateral = rho, out.worst_joint = i;
     }
   }
