@@ -61,12 +61,14 @@ void sum_up(const StageCosts& costs, Motion& m) {
 
 }  // namespace
 
-void roll(const TrajectoryProblem& p, const StageCosts& costs, const Feedback& feedback,
-          Motion& m) {
+void roll(const TrajectoryProblem& p, const StageCosts& costs, const Feedback& feedback, Motion& m,
+          const MatX& gaps) {
+  const Index n = p.model->v_size();
+  VecX back;
   StepWorkspace workspace;
   WarmStart warm;
   State x = m.start;
-  m.defect.resize(0, 0);
+  m.defect = gaps;
   m.failed_steps = 0;
   m.finite = true;
   m.q.col(0) = x.q;
@@ -77,6 +79,11 @@ void roll(const TrajectoryProblem& p, const StageCosts& costs, const Feedback& f
                                    workspace, &m.records[static_cast<std::size_t>(i)]);
     m.failed_steps += report.outcome != Outcome::Converged;
     m.finite = report.outcome != Outcome::NotFinite && x.q.allFinite() && x.v.allFinite();
+    if (gaps.size() != 0) {
+      boxplus(*p.model, x.q, -gaps.col(i).head(n), back);
+      x.q = back;
+      x.v -= gaps.col(i).tail(n);
+    }
     m.q.col(i + 1) = x.q;
     m.v.col(i + 1) = x.v;
   }

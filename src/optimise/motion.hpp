@@ -35,9 +35,10 @@ Motion first_guess(const TrajectoryProblem& problem);
 
 /// Controls of step i, written into column i, from the state there; empty: as they are.
 using Feedback = std::function<void(Index i, const State& x, MatX& u)>;
-/// The rollout from motion.start: fills states, records, cost.
+/// The rollout from motion.start: fills states, records, cost. `gaps`: defects that are kept, each
+/// state is moved back by its column; empty: none.
 void roll(const TrajectoryProblem& problem, const StageCosts& costs, const Feedback& feedback,
-          Motion& motion);
+          Motion& motion, const MatX& gaps = {});
 /// Every step from its own node, in threads: fills records, defects, cost. Nodes stay.
 void step_from_nodes(const TrajectoryProblem& problem, const StageCosts& costs, Motion& motion);
 

@@ -3,7 +3,8 @@
 // One sweep gives k, K and the change of the start. What differs is the way forward:
 //   GaussNewton       δu along the linear steps, then a rollout
 //   Ilqr              a rollout with δu = α k + K (x ⊟ x_old)
-//   MultipleShooting  states and controls move along the linear steps; merit cost + ν Σ|defect|
+//   MultipleShooting  as iLQR; a step of length α leaves the share 1 − α of every defect, so that
+//                     bodies stay on their joints on the way (C. Mastalli and others, Crocoddyl, 2020)
 #include <algorithm>
 #include <cmath>
 
@@ -22,8 +23,7 @@ constexpr int kLengths = 12;  // 1, ½, … 2⁻¹¹
 struct LinearStep {
   MatX z;   // (2 v_size + parameters) x (steps + 1)
   MatX du;  // control_count x steps
-  double slope = 0;       // of the augmented cost along it
-  double multiplier = 0;  // largest of the defects
+  double slope = 0;  // of the augmented cost along it
 };
 
 LinearStep linear_step(const Round& round, const Motion& m, const RiccatiSweep& sweep,
@@ -54,16 +54,19 @@ LinearStep linear_step(const Round& round, const Motion& m, const RiccatiSweep& 
     if (m.defect.size() != 0) next += m.defect.col(i);
     out.z.col(i + 1).head(nx) = next;
     out.z.col(i + 1).tail(np) = out.z.col(i).tail(np);
-    const VecX costate = sweep.slope[k + 1] + sweep.curve[k + 1] * out.z.col(i + 1);
-    out.multiplier = std::max(out.multiplier, costate.head(nx).cwiseAbs().maxCoeff());
   }
   const auto last = static_cast<std::size_t>(p.steps);
   out.slope += stages[last].gradient.head(nx).dot(out.z.col(p.steps).head(nx));
   return out;
 }
 
-double merit(const Motion& m, double weight) {
-  return m.cost.augmented + (m.defect.size() == 0 ? 0 : weight * m.defect.cwiseAbs().sum());
+/// A cost that is to fall must fall by a share of what was promised; one that has to rise because
+/// defects close may rise by twice that.
+bool accepted(const Motion& now, const Motion& then, double length, double slope) {
+  if (!then.finite) return false;
+  const double change = then.cost.augmented - now.cost.augmented;
+  if (slope < 0) return change < 0 && change <= kArmijo * length * slope;
+  return now.largest_defect() > 0 && change <= 2 * length * slope;
 }
 
 /// A trial of length α from `from`.
@@ -78,7 +81,7 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
   m.records.resize(from.records.size());
   move_start(p, from, length * sweep.start, m);
   const ShootingMethod method = round.options.method;
-  if (method == ShootingMethod::Ilqr) {
+  if (method != ShootingMethod::GaussNewton) {
     const VecX dp = length * sweep.start.tail(static_cast<Index>(p.varied.size()));
     VecX z(2 * n + dp.size()), dq;
     z.tail(dp.size()) = dp;
@@ -91,31 +94,20 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
            const VecX du = length * sweep.k[k] + sweep.K[k] * z;
            for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
          },
-         m);
+         m, from.defect.size() == 0 ? MatX() : MatX((1 - length) * from.defect));
     return m;
   }
   for (Index i = 0; i < p.steps; ++i)
     for (Index c = 0; c < nu; ++c)
       m.u(c, i) = clip_control(p, c, i, from.u(c, i) + length * linear.du(c, i));
-  if (method == ShootingMethod::GaussNewton) {
-    roll(p, round.costs, {}, m);
-    return m;
-  }
-  VecX q;
-  for (Index i = 1; i <= p.steps; ++i) {
-    boxplus(*p.model, from.q.col(i), length * linear.z.col(i).head(n), q);
-    m.q.col(i) = q;
-    m.v.col(i) = from.v.col(i) + length * linear.z.col(i).segment(n, n);
-  }
-  step_from_nodes(p, round.costs, m);
+  roll(p, round.costs, {}, m);
   return m;
 }
 
-/// The longest length that lowers the merit enough. Several are tried at once where there are
+/// The longest length that is accepted. Several are tried at once where there are
 /// threads; the choice is that of trying them one after the other.
 bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const LinearStep& linear,
-            double slope, double weight, Motion& next, double& length) {
-  const double now = merit(from, weight);
+            double slope, Motion& next, double& length) {
   const auto batch = static_cast<std::size_t>(std::clamp(thread_count(), 1, 4));
   for (int first = 0; first < kLengths; first += static_cast<int>(batch)) {
     std::vector<Motion> tried(std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
@@ -127,8 +119,7 @@ bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const L
     for (std::size_t k = 0; k < tried.size(); ++k) {
       ++round.result.evaluations;
       length = std::ldexp(1.0, -(first + static_cast<int>(k)));
-      const double then = merit(tried[k], weight);
-      if (!tried[k].finite || !(then < now) || then > now + kArmijo * length * slope) continue;
+      if (!accepted(from, tried[k], length, slope)) continue;
       next = std::move(tried[k]);
       return true;
     }
@@ -144,7 +135,7 @@ TrajectoryStop riccati_round(Round& round, Motion& motion) {
   const bool nodes = options.method == ShootingMethod::MultipleShooting;
   std::vector<StepLinear> steps;
   std::vector<StageExpansion> stages;
-  double damping = 1e-6, weight = 0;
+  double damping = 1e-6;
   const double first = std::abs(motion.cost.augmented);
   TrajectoryStop stop = TrajectoryStop::IterationLimit;
   while (!round.spent(stop)) {
@@ -156,25 +147,18 @@ TrajectoryStop riccati_round(Round& round, Motion& motion) {
       const RiccatiSweep sweep = riccati(p, round.costs, motion, steps, stages, damping);
       if (!sweep.ok) continue;
       const LinearStep linear = linear_step(round, motion, sweep, steps, stages);
-      double slope = -sweep.promised;
-      if (nodes) {
-        weight = std::max(weight, 1.5 * linear.multiplier);
-        slope = linear.slope - weight * motion.defect.cwiseAbs().sum();
-      }
+      const double slope = nodes ? linear.slope : -sweep.promised;
       converged = std::abs(slope) <= options.tolerance *
                                          (std::abs(motion.cost.augmented) + 1e-6 * first) &&
                   motion.largest_defect() <= options.feasibility;
-      if (converged && !nodes) break;
+      if (converged) break;
       Motion next;
-      moved = slope < 0 && search(round, motion, sweep, linear, slope, weight, next, length);
+      moved = search(round, motion, sweep, linear, slope, next, length);
       if (moved) motion = std::move(next);
-      if (moved || converged) break;  // a last step of multiple shooting closes the defects
+      if (moved) break;
       if (TrajectoryStop reason; round.spent(reason)) return reason;
     }
-    if (converged) {
-      if (moved && !round.keep(motion, length, damping)) return TrajectoryStop::Interrupted;
-      return TrajectoryStop::Converged;
-    }
+    if (converged) return TrajectoryStop::Converged;
     if (!moved) return TrajectoryStop::NoDescent;
     if (!round.keep(motion, length, damping)) return TrajectoryStop::Interrupted;
     if (length >= 0.5) damping = std::max(1e-9, damping * 0.1);
