@@ -111,10 +111,11 @@ from . import _pickle as _pickle  # says how values are mailed
 from . import optimise as optimise
 
 if TYPE_CHECKING:
+    from . import gym as gym
     from . import jax as jax
     from . import torch as torch
 
-_LAZY = ("torch", "jax")  # optional, slow to import
+_LAZY = ("torch", "jax", "gym")  # optional, slow to import
 
 
 def __getattr__(name: str) -> ModuleType:

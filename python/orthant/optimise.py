@@ -29,7 +29,8 @@ from ._cost import OwnCost
 from ._simulate import rollout
 from ._trajectory import Trajectory, number_of
 
-__all__ = ["Gradient", "Mpc", "Problem", "Result", "adam", "randomised_gradient"]
+__all__ = ["Gradient", "Mpc", "Problem", "Result", "adam", "cma_es",
+           "randomised_gradient"]
 
 Floats = NDArray[np.float64]
 #: "all", "final", one frame, a slice, or frames; frame i is the state after i steps.
@@ -260,9 +261,10 @@ class Problem:
         given = (TrajectoryOptions() if options is None else options).replace(
             **{"method": _METHODS[method], **changes})
         bar = _Bar(given.max_iterations * max(1, len(smoothing)),
-                   None if isinstance(progress, bool) else progress, progress is not False)
+                   None if isinstance(progress, bool) else progress, progress is True)
         spec, state, parameters = self._spec(), self.state, self.parameters
         histories: list[Floats] = []
+        evaluations = 0
         found: dict[str, Any] = {}
         with bar:
             for kappa in smoothing or (None,):
@@ -271,13 +273,14 @@ class Problem:
                 found = _core.optimise(self.model, parameters, self.settings, state, self.steps, spec,
                                        given, bar, -1 if threads is None else threads)
                 histories.append(found["history"][bool(histories):])
+                evaluations += found["evaluations"]
                 state, parameters = found["start"], found["parameters"]
                 spec = {**spec, "controls": self._or_none(found["u"]), "q_guess": None,
                         "v_guess": None}
                 if found["stop"] == TrajectoryStop.Interrupted:
                     break
         found["history"] = np.concatenate(histories)
-        found["iterations"] = len(found["history"]) - 1
+        found["iterations"], found["evaluations"] = len(found["history"]) - 1, evaluations
         final: State = found.pop("start")
         values = {name: float((final.v if v else final.q)[place])
                   for name, v, place, *_ in self._initial}
@@ -421,31 +424,72 @@ class Mpc:
         return np.array(self.result.u[0])
 
 
+def _scale(x: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Width of the bounds, or the size of a number without."""
+    width = upper - lower
+    return np.asarray(np.where(np.isfinite(width) & (width > 0), width, np.maximum(1.0, np.abs(x))))
+
+
+def _costs_at(problem: Problem, points: Floats, threads: int | None) -> Floats:
+    """Costs of many unknowns at once, infinite where a world failed."""
+    from ._batch import rollout_batch
+
+    keep = problem.vector()[0]
+    states, rows, controls, own = [], [], [], []
+    for x in points:
+        problem.set_vector(x)
+        states.append(problem.state.copy())
+        rows.append(problem.parameters.copy())
+        controls.append(problem.u.copy())
+        own.append(sum(0.5 * weight * (problem.parameters[name] - target) ** 2
+                       for name, _, _, _, weight, target in problem._varied))
+    problem.set_vector(keep)
+    u = np.stack(controls)
+    runs = rollout_batch(problem.model, problem.settings, states, problem.steps, parameters=rows,
+                         u=u if u.size else None, threads=threads)
+    costs = problem.costs(runs.q, runs.v, u) + np.array(own)
+    costs[[bool(e) for e in runs.errors]] = np.inf
+    return np.asarray(costs)
+
+
+def cma_es(problem: Problem, *, evaluations: int = 2000, sigma: float = 0.1, seed: int = 1,
+           threads: int | None = None) -> tuple[Floats, Floats]:
+    """CMA-ES (the package `cma`) on the same unknowns: the baseline that needs no gradient.
+
+    sigma: first standard deviation, relative to the width of the bounds or the size of the numbers.
+    Returns the best cost after each generation and the best unknowns, which become the guess.
+    """
+    import cma
+
+    x, lower, upper = problem.vector()
+    scale = _scale(x, lower, upper)
+    search = cma.CMAEvolutionStrategy(x / scale, sigma, {
+        "seed": seed, "verbose": -9, "maxfevals": evaluations,
+        "bounds": [list(lower / scale), list(upper / scale)]})
+    best, costs = (np.inf, x), []
+    while not search.stop():
+        points = search.ask()
+        found = _costs_at(problem, np.clip(np.stack(points) * scale, lower, upper), threads)
+        search.tell(points, list(found))
+        i = int(np.argmin(found))
+        if found[i] < best[0]:
+            best = (float(found[i]), np.clip(points[i] * scale, lower, upper))
+        costs.append(best[0])
+    problem.set_vector(best[1])
+    return np.array(costs), best[1]
+
+
 def randomised_gradient(problem: Problem, *, sigma: float = 0.05, samples: int = 32,
                         seed: int = 0, threads: int | None = None) -> tuple[float, Floats]:
     """Cost and its derivative by vector(), smoothed by chance: pairs of rollouts, no gradients.
 
     sigma: of the normal changes, relative to the width of the bounds or the size of the numbers.
     """
-    from ._batch import rollout_batch
-
     x, lower, upper = problem.vector()
-    width = upper - lower
-    scale = np.where(np.isfinite(width) & (width > 0), width, np.maximum(1.0, np.abs(x)))
+    scale = _scale(x, lower, upper)
     noise = np.random.default_rng(seed).standard_normal((samples, x.size))
     points = np.concatenate([x[None], x + sigma * scale * noise, x - sigma * scale * noise])
-    states, rows, controls = [], [], []
-    keep = problem.vector()[0]
-    for y in np.clip(points, lower, upper):
-        problem.set_vector(y)
-        states.append(problem.state.copy())
-        rows.append(problem.parameters.copy())
-        controls.append(problem.u.copy())
-    problem.set_vector(keep)
-    u = np.stack(controls)
-    runs = rollout_batch(problem.model, problem.settings, states, problem.steps, parameters=rows,
-                         u=u if u.size else None, threads=threads)
-    costs = problem.costs(runs.q, runs.v, u)
+    costs = _costs_at(problem, np.clip(points, lower, upper), threads)
     slope = (costs[1:samples + 1] - costs[samples + 1:]) / (2 * sigma)
     return float(costs[0]), np.asarray((slope[:, None] * noise).mean(axis=0) / scale)
 
@@ -464,9 +508,9 @@ def adam(problem: Problem, *, gradient: str = "exact", iterations: int = 100, ra
     if gradient not in kinds:
         raise Error(f"gradient: expected one of {', '.join(kinds)}, got '{gradient}'")
     x, lower, upper = problem.vector()
-    width = upper - lower
-    scale = np.where(np.isfinite(width) & (width > 0), width, np.maximum(1.0, np.abs(x)))
-    first, second = np.zeros(x.size), np.zeros(x.size)
+    scale = _scale(x, lower, upper)
+    first: Floats = np.zeros(x.size)
+    second: Floats = np.zeros(x.size)
     costs, best = [], (np.inf, x)
     base = StepGradientSettings(solution=SolutionGradientSettings(
         floating_tolerance=floating_tolerance))

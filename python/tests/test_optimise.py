@@ -207,3 +207,30 @@ def test_plots():
     matplotlib.use("Agg")
     best = slide().solve("multiple_shooting")
     assert len(best.plot().lines) == 2
+
+
+def test_baselines():
+    pytest.importorskip("cma")
+    p = slide(6)
+    p.track("block", "x", 0.5, weight=100, at="final")
+    before = p.gradient().cost
+    costs, x = ot.optimise.cma_es(p, evaluations=200, seed=2)
+    assert costs[-1] < before and (np.diff(costs) <= 0).all()
+    p.set_vector(x)
+    assert p.gradient().cost == pytest.approx(costs[-1], rel=1e-6)
+    for kind in ("exact", "smoothed", "loss_aware", "randomised"):
+        p = slide(6)
+        costs, _ = ot.optimise.adam(p, gradient=kind, iterations=5, samples=8)
+        assert len(costs) == 6 and costs.min() < costs[0], kind
+
+
+def test_multiple_shooting_begins_at_a_guess_of_the_states():
+    p = slide(20)
+    rest = p.model.rest_state()
+    q, v = np.tile(rest.q, (21, 1)), np.tile(rest.v, (21, 1))
+    q[:, 3] = np.linspace(0, 0.5, 21)  # straight to the mark, whatever it takes
+    v[1:, 0] = 0.5 / 0.4
+    p.guess(q=q, v=v)
+    best = p.solve("multiple_shooting", max_iterations=100)
+    assert best.history[0, 2] > 0.1  # the guess is no motion
+    assert best.defect < 1e-6 and abs(best.of("block", "x")[-1] - 0.5) < 0.02

@@ -75,6 +75,8 @@ void roll(const TrajectoryProblem& p, const StageCosts& costs, const Feedback& f
   m.v.col(0) = x.v;
   for (Index i = 0; i < p.steps && m.finite; ++i) {
     if (feedback) feedback(i, x, m.u);
+    m.finite = m.u.col(i).allFinite();
+    if (!m.finite) break;
     const StepReport report = step(*p.model, m.parameters, p.settings, m.u.col(i), x, warm,
                                    workspace, &m.records[static_cast<std::size_t>(i)]);
     m.failed_steps += report.outcome != Outcome::Converged;

@@ -85,6 +85,7 @@ RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const 
       if (!best.ok) return out;
       out.k[i] = best.d;
       out.K[i] = solve_free(safe, best.free, Quz);
+      if (!out.k[i].allFinite() || !out.K[i].allFinite()) return out;
       out.promised -= Qu.dot(best.d);
       Qz += out.K[i].transpose() * (Quu * out.k[i] + Qu) + Quz.transpose() * out.k[i];
       const MatX cross = out.K[i].transpose() * Quz;
