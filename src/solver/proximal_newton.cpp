@@ -14,19 +14,15 @@
 // again until they stay. For the linear equations of a robot (joints, limits, sticking feet) that
 // is one factorisation per set, linear in the links.
 //
-// Globalisation. Where the sets do not settle, one proximal step around the impulses x̄, the shift
-// of exact friction held fixed, is a convex problem in v on the joints' manifold:
-//
-//   min ½|v − v_free|²_H + α/2 |Π(x̄ − y(v)/α)|²   subject to  C v + e = 0
-//
-// Newton with an exact line search converges from anywhere; its x⁺ = Π(x̄ − y/α) is the next guess.
+// Where the sets do not settle: proximal_descent.cpp.
 #include "solver/proximal_newton.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "orthant/math/law_kernel.hpp"
-#include "solver/ending.hpp"
+#include "solver/projection_residual.hpp"
+#include "solver/proximal_newton_run.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -34,15 +30,6 @@ namespace {
 constexpr double kRounding = 1e-15;       // of the equations beside their terms
 constexpr double kSlow = 1e-2;            // reduction per step that asks for a new factor
 constexpr double kLeastProximal = 1e-14;  // below, rounding of the factor decides
-constexpr double kFlat = 0.1;             // slope at the end of a step that is long enough
-constexpr int kLineSearch = 12;           // slopes looked at in one line search
-constexpr double kFirmer = 1e-3;          // compliance of the sets tried after one
-constexpr int kPatience = 4;              // proximal steps without progress
-constexpr int kEasy = 10;                 // Newton steps of a proximal step that may be stiffer
-constexpr double kStiffer = 0.1;          // compliance of the next one
-constexpr double kSofter = 10;            // the same after one that did not end
-constexpr double kLeastDescent = 1e-7;    // compliance below which the sets are no clearer
-constexpr double kClose = 1e-5;           // Newton step of a proximal step that has arrived
 constexpr double kLost = 1e4;             // growth of the unknowns that leads nowhere
 
 double diagonal_of(const VelocityMatrix& H, Index block, Index i) {
@@ -85,59 +72,10 @@ void add_product(const double* A, int n, const double* x, double* y) {
     for (int c = 0; c < n; ++c) y[r] += A[r * n + c] * x[c];
 }
 
-class Run {
- public:
-  Run(const CanonicalProblem& p, const ProblemScale& scale, const ProximalNewtonSettings& settings,
-      const MethodLimits& limits, ProximalNewtonWorkspace& w, Solution& best)
-      : p_(p),
-        scale_(scale),
-        settings_(settings),
-        limits_(limits),
-        w_(w),
-        best_(best),
-        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
-
-  MethodResult run();
-
- private:
-  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
-  void prepare();
-  void find_mobilities();
-  void relative(const VecX& v);
-  void guess(std::vector<BlockSet>& sets) const;
-  void residuals();
-  bool factorize();
-  double errors(bool matrix);
-  double natural_error() const;
-  void newton_step();
-  bool solve_sets();
-  bool refine();
-  bool settle(int guesses, double alpha);
-  bool find_manifold();
-  void begin_descent();
-  bool descent_step();
-  double line_search(double start);
-  void descend();
-  double slope(const VecX& v, const VecX& direction);
-  void judge();
-
-  const CanonicalProblem& p_;
-  const ProblemScale& scale_;
-  const ProximalNewtonSettings& settings_;
-  const MethodLimits& limits_;
-  ProximalNewtonWorkspace& w_;
-  Solution& best_;
-  const int max_iterations_;
-  VelocitySystem* system_ = nullptr;
-  MethodResult result_;
-  double alpha_ = settings_.proximal;
-  double descent_ = settings_.descent_proximal;
-  double first_error_ = 0;  // of the equations of the present sets, before the first step
-  double size_ = 1;         // of the terms of the equations, scaled
-};
+}  // namespace
 
 /// δ of the joints, 1/√H of the velocities and what joints move with a unit impulse.
-void Run::find_mobilities() {
+void ProximalRun::find_mobilities() {
   w_.speed.resize(p_.velocity_count());
   for (Index i = 0; i < p_.H.block_count(); ++i)
     for (Index j = 0; j < p_.H.block_size(i); ++j)
@@ -159,7 +97,7 @@ void Run::find_mobilities() {
   }
 }
 
-void Run::prepare() {
+void ProximalRun::prepare() {
   const Index rows = p_.row_count();
   w_.laws = p_.laws;
   w_.scale.resize(rows);
@@ -193,7 +131,7 @@ void Run::prepare() {
 }
 
 /// y = s (D v + F s x + b)
-void Run::relative(const VecX& v) {
+void ProximalRun::relative(const VecX& v) {
   w_.y = p_.b;
   if (!p_.D.empty()) p_.D.multiply_add(1, v, w_.y);
   if (!p_.F.empty()) {
@@ -203,16 +141,16 @@ void Run::relative(const VecX& v) {
   w_.y = w_.y.cwiseProduct(w_.scale);
 }
 
-void Run::guess(std::vector<BlockSet>& sets) const {
+void ProximalRun::guess(std::vector<BlockSet>& sets) const {
   Index at = 0;
   for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
     sets[c] = block_set(w_.laws[c], w_.x.data() + at, w_.y.data() + at);
 }
 
 /// r_v = H v − k − Cᵀγ − Dᵀλ and r_c = C v + e.
-void Run::residuals() {
+void ProximalRun::residuals() {
   p_.H.multiply(w_.v, w_.r_v);
-  size_ = w_.r_v.cwiseProduct(w_.speed).norm();
+  size_ = w_.r_v.cwiseProduct(w_.speed).norm() + w_.x.norm();
   w_.r_v -= p_.k;
   p_.C.multiply_transpose_add(-1, w_.gamma, w_.r_v);
   if (!p_.D.empty()) {
@@ -224,9 +162,17 @@ void Run::residuals() {
   result_.work += 4.0 * static_cast<double>(p_.C.all_values().size() + p_.D.all_values().size());
 }
 
+/// |C v + e|², each row beside what an impulse moves it.
+double ProximalRun::joint_errors() const {
+  double sum = 0;
+  for (Index i = 0; i < w_.r_c.size(); ++i)
+    sum += w_.r_c[i] * w_.r_c[i] * settings_.joint_proximal / w_.delta[i];
+  return sum;
+}
+
 /// Size of the errors of the guessed equations; with T⁻¹ and the weights of the system when asked
 /// for. Infinite where a block has no T⁻¹.
-double Run::errors(bool matrix) {
+double ProximalRun::errors(bool matrix) {
   residuals();
   relative(w_.v);
   Index at = 0;
@@ -257,14 +203,11 @@ double Run::errors(bool matrix) {
         middle[r * n + k] = s[r] * sum * s[k];
       }
   }
-  double joints = 0;
-  for (Index i = 0; i < w_.r_c.size(); ++i)
-    joints += w_.r_c[i] * w_.r_c[i] * settings_.joint_proximal / w_.delta[i];
-  size_ += w_.x.norm();
-  return std::sqrt(w_.r_v.cwiseProduct(w_.speed).squaredNorm() + w_.R.squaredNorm() + joints);
+  return std::sqrt(w_.r_v.cwiseProduct(w_.speed).squaredNorm() + w_.R.squaredNorm() +
+                   joint_errors());
 }
 
-bool Run::factorize() {
+bool ProximalRun::factorize() {
   ++result_.iterations;
   result_.work += system_->flops();
   const auto count = static_cast<std::size_t>(w_.delta.size());
@@ -272,7 +215,7 @@ bool Run::factorize() {
 }
 
 /// One step with the factor at hand; R, r_v and r_c are those of the point.
-void Run::newton_step() {
+void ProximalRun::newton_step() {
   const Index n = p_.velocity_count(), m = p_.bilateral_count();
   w_.right.resize(n + m);
   // dx = −T⁻¹ R, were the velocities to stay.
@@ -305,7 +248,7 @@ void Run::newton_step() {
 }
 
 /// |x − Π(x − y)| over all blocks.
-double Run::natural_error() const {
+double ProximalRun::natural_error() const {
   double square = 0;
   Index at = 0;
   for (const Law& law : w_.laws) {
@@ -318,7 +261,7 @@ double Run::natural_error() const {
 }
 
 /// Steps with the present sets until their equations hold to rounding or do not get better.
-bool Run::solve_sets() {
+bool ProximalRun::solve_sets() {
   double size = errors(true);
   first_error_ = size;
   if (!std::isfinite(size) || !factorize()) return false;
@@ -339,7 +282,7 @@ bool Run::solve_sets() {
   }
 }
 
-void Run::judge() {
+void ProximalRun::judge() {
   w_.candidate.v = w_.v;
   w_.candidate.gamma = w_.gamma;
   w_.candidate.lambda = w_.scale.cwiseProduct(w_.x);
@@ -354,7 +297,7 @@ void Run::judge() {
 }
 
 /// The judge looks body by body: a light one is refined after the others have come to rounding.
-bool Run::refine() {
+bool ProximalRun::refine() {
   for (double last = result_.residual;; last = result_.residual) {
     newton_step();
     (void)errors(false);
@@ -365,7 +308,7 @@ bool Run::refine() {
 }
 
 /// Guesses sets and solves their equations until the sets stay; true when the answer is accepted.
-bool Run::settle(int guesses, double alpha) {
+bool ProximalRun::settle(int guesses, double alpha) {
   alpha_ = alpha;
   relative(w_.v);
   guess(w_.sets);
@@ -388,152 +331,17 @@ bool Run::settle(int guesses, double alpha) {
   return false;
 }
 
-/// d · (H (v − v_free) − Dᵀλ⁺(v)), the derivative of the proximal step's function along d. Leaves
-/// x⁺ in x and the gradient in r_v.
-double Run::slope(const VecX& v, const VecX& d) {
-  w_.y = p_.b;
-  p_.D.multiply_add(1, v, w_.y);
-  w_.y = (w_.y + w_.shift).cwiseProduct(w_.scale);
-  w_.x = w_.centre - w_.y / descent_;
-  Index at = 0;
-  for (const Law& law : w_.laws) {
-    project(law.convex(), w_.x.data() + at, w_.x.data() + at);
-    at += law.dim;
-  }
-  p_.H.multiply(v, w_.r_v);
-  w_.r_v -= p_.k;
-  w_.impulse = w_.scale.cwiseProduct(w_.x);
-  p_.D.multiply_transpose_add(-1, w_.impulse, w_.r_v);
-  return w_.r_v.dot(d);
-}
-
-/// The nearest velocities that the joints allow.
-bool Run::find_manifold() {
-  std::fill(w_.middle.begin(), w_.middle.end(), 0.0);
-  if (!factorize()) return false;
-  w_.r_c = p_.e;
-  p_.C.multiply_add(1, w_.v, w_.r_c);
-  w_.right.setZero(p_.velocity_count() + p_.bilateral_count());
-  w_.right.tail(p_.bilateral_count()) = -w_.r_c;
-  system_->solve(w_.right, w_.step);
-  w_.v += w_.step.head(p_.velocity_count());
-  return w_.v.allFinite();
-}
-
-/// x̄ and the shift of the proximal step that begins at v and x.
-void Run::begin_descent() {
-  w_.shift.setZero(p_.row_count());
-  w_.impulse = p_.b;
-  p_.D.multiply_add(1, w_.v, w_.impulse);
-  w_.centre = w_.x;
-  Index at = 0;
-  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim) {
-    w_.shift[at] = shift_of(p_.laws[c], w_.impulse.data() + at);
-    project(w_.laws[c].convex(), w_.centre.data() + at, w_.centre.data() + at);
-  }
-}
-
-/// One Newton step of the proximal step; false when it is done.
-bool Run::descent_step() {
-  const Index n = p_.velocity_count(), m = p_.bilateral_count();
-  w_.trial.setZero(n);
-  (void)slope(w_.v, w_.trial);
-  Index at = 0;
-  for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim) {
-    const Law law = w_.laws[c].convex();
-    double z[kMaxLawDim];
-    for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - w_.y[at + k] / descent_;
-    const ProjectionDerivative d = projection_derivative(law, z);
-    double* middle = w_.middle.data() + w_.offset[c];
-    const double* s = w_.scale.data() + at;
-    for (int r = 0; r < law.dim; ++r)
-      for (int k = 0; k < law.dim; ++k)
-        middle[r * law.dim + k] = s[r] * d.P[r * law.dim + k] / descent_ * s[k];
-  }
-  if (!factorize()) return false;
-  w_.r_c = p_.e;
-  p_.C.multiply_add(1, w_.v, w_.r_c);
-  w_.right.resize(n + m);
-  w_.trial = -w_.r_v;
-  p_.C.multiply_transpose_add(1, w_.gamma, w_.trial);
-  w_.right.head(n) = w_.trial;
-  w_.right.tail(m) = -w_.r_c;
-  system_->solve(w_.right, w_.step);
-  w_.trial = w_.step.head(n);
-  if (!w_.trial.allFinite()) return false;
-  w_.gamma += w_.step.tail(m);
-  const double way = w_.trial.cwiseQuotient(w_.speed).norm();
-  const double t = line_search(w_.r_v.dot(w_.trial));
-  w_.v += t * w_.trial;
-  return t > 0 && way > kClose * w_.v.cwiseQuotient(w_.speed).norm();
-}
-
-/// Where the function of the proximal step is least along `trial`, roughly; `start` is its slope at
-/// 0. The slope does not fall along the way, so that its zero is bracketed.
-double Run::line_search(double start) {
-  if (!(start < 0)) return 0;
-  const double flat = kFlat * -start;
-  double low = 0, high = 1, low_slope = start;
-  w_.along = w_.v + w_.trial;
-  double high_slope = slope(w_.along, w_.trial);
-  if (high_slope <= flat) return 1;
-  double t = 1;
-  for (int k = 0; k < kLineSearch; ++k) {
-    const double secant = low - low_slope * (high - low) / (high_slope - low_slope);
-    const double border = 0.1 * (high - low);
-    t = std::clamp(secant, low + border, high - border);
-    w_.along = w_.v + t * w_.trial;
-    const double now = slope(w_.along, w_.trial);
-    if (std::abs(now) <= flat) break;
-    (now < 0 ? low : high) = t;
-    (now < 0 ? low_slope : high_slope) = now;
-  }
-  return t;
-}
-
-/// Proximal steps from the start, each followed by a try with the sets it ends in.
-void Run::descend() {
-  if (!find_manifold()) return;
-  double mark = result_.residual;
-  for (int i = 0, idle = 0; i < settings_.max_descents && idle < kPatience && !stop(); ++i) {
-    begin_descent();
-    int steps = 0;
-    while (steps < settings_.max_descent_steps && !stop() && descent_step()) ++steps;
-    w_.trial.setZero(p_.velocity_count());
-    (void)slope(w_.v, w_.trial);
-    judge();
-    if (stop()) return;
-    w_.start_v = w_.v;
-    w_.start_gamma = w_.gamma;
-    w_.start_x = w_.x;
-    const double alpha = std::max(kFirmer * descent_, settings_.proximal);
-    if (settle(settings_.descent_guesses, alpha) || stop()) return;
-    w_.v = w_.start_v;
-    w_.gamma = w_.start_gamma;
-    w_.x = w_.start_x;
-    idle = result_.residual < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = result_.residual;
-    if (steps <= kEasy) descent_ = std::max(kStiffer * descent_, kLeastDescent);
-    if (steps == settings_.max_descent_steps) descent_ *= kSofter;
-  }
-}
-
-MethodResult Run::run() {
+MethodResult ProximalRun::run() {
   prepare();
-  w_.start_v = w_.v;
-  w_.start_gamma = w_.gamma;
-  w_.start_x = w_.x;
-  if (!settle(settings_.max_guesses, settings_.proximal) && !stop() && p_.F.empty() && !p_.D.empty()) {
-    w_.v = w_.start_v;
-    w_.gamma = w_.start_gamma;
-    w_.x = w_.start_x;
+  remember();
+  if (!settle(settings_.max_guesses, settings_.proximal) && !stop() && p_.F.empty() &&
+      !p_.D.empty()) {
+    go_back();
     descend();
   }
   result_.outcome = outcome_of(result_, limits_, max_iterations_);
   return result_;
 }
-
-}  // namespace
 
 bool fits_proximal_newton(const CanonicalProblem& p) {
   if (p.velocity_count() == 0 || !VelocitySystem::fits(p.H, p.C)) return false;
@@ -548,7 +356,7 @@ MethodResult solve_proximal_newton(const CanonicalProblem& p, const ProblemScale
                                    const ProximalNewtonSettings& settings,
                                    const MethodLimits& limits, ProximalNewtonWorkspace& work,
                                    Solution& x) {
-  return Run(p, scale, settings, limits, work, x).run();
+  return ProximalRun(p, scale, settings, limits, work, x).run();
 }
 
 }  // namespace orthant::internal

@@ -21,7 +21,7 @@ struct ProximalNewtonSettings {
   double descent_proximal = 1e-3;
   int max_descents = 20;       ///< globalised steps; exact friction updates its shift in between
   int max_descent_steps = 20;  ///< Newton steps of one of them
-  int descent_guesses = 3;     ///< sets tried after each
+  int max_exact_steps = 8;     ///< of one by the exact law that follows it
 };
 
 struct ProximalNewtonWorkspace {
@@ -32,7 +32,7 @@ struct ProximalNewtonWorkspace {
   std::vector<Index> offset;            ///< of each block's square in the arrays of squares
   std::vector<double> inverse, middle;  ///< squares: T⁻¹ and s T⁻¹Y s
   VecX scale, delta;
-  VecX v, gamma, x, start_v, start_gamma, start_x, y, R, r_v, r_c, right, step, dx, trial, along, centre, shift, impulse, speed;
+  VecX v, gamma, x, start_v, start_gamma, start_x, best_v, best_gamma, best_x, y, R, r_v, r_c, right, step, dx, trial, along, centre, shift, impulse, speed;
   Solution candidate;
   JudgeWorkspace judge;
 };
