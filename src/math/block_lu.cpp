@@ -73,19 +73,24 @@ bool factor_block(double* A, Size n, Index* pivot) {
 /// inverse: its rounding would be multiplied by the largest entries of A.
 template <class Size>
 void divide_block(double* B, Index rows, const double* A, Size n, const Index* pivot) {
-  for (Index r = 0; r < rows; ++r) {
-    double* b = B + r * n;
-    for (Index k = 0; k < n; ++k) {
+  // All rows at once: one row alone is a chain of operations that wait for each other.
+  for (Index k = 0; k < n; ++k) {
+    for (Index r = 0; r < rows; ++r) {
+      double* b = B + r * n;
       const double f = b[k] *= A[k * n + k];
       for (Index j = k + 1; j < n; ++j) b[j] -= f * A[k * n + j];
     }
-    for (Index k = n; k-- > 0;) {
+  }
+  for (Index k = n; k-- > 0;) {
+    for (Index r = 0; r < rows; ++r) {
+      double* b = B + r * n;
       const double f = b[k];
       for (Index j = 0; j < k; ++j) b[j] -= f * A[k * n + j];
     }
-    for (Index k = n; k-- > 0;) {
-      if (pivot[k] != k) std::swap(b[k], b[pivot[k]]);
-    }
+  }
+  for (Index k = n; k-- > 0;) {
+    if (pivot[k] == k) continue;
+    for (Index r = 0; r < rows; ++r) std::swap(B[r * n + k], B[r * n + pivot[k]]);
   }
 }
 

@@ -33,6 +33,27 @@ void block_multiply_add(const double* a, Index d, Index w, const double* x, doub
   }
 }
 
+/// y += s A x with the widths of bodies known to the compiler; W 0: any.
+template <int W>
+void add_scaled(const double* a, Index d, Index width, double s, const double* x, double* y) {
+  const Index w = W > 0 ? W : width;
+  for (Index r = 0; r < d; ++r, a += w) {
+    double sum = 0;
+    for (Index c = 0; c < w; ++c) sum += a[c] * x[c];
+    y[r] += s * sum;
+  }
+}
+
+/// y += s Aᵀ x
+template <int W>
+void add_transposed(const double* a, Index d, Index width, double s, const double* x, double* y) {
+  const Index w = W > 0 ? W : width;
+  for (Index r = 0; r < d; ++r, a += w) {
+    const double t = s * x[r];
+    for (Index c = 0; c < w; ++c) y[c] += a[c] * t;
+  }
+}
+
 }  // namespace
 
 const double* BlockRows::find(Index i, Index block) const {
@@ -66,10 +87,12 @@ void BlockRows::multiply_add(double s, const VecX& x, VecX& y) const {
     double* yi = y.data() + row_begin(i);
     for (const Entry& e : entries(i)) {
       const double* xe = x.data() + e.column;
-      for (Index r = 0; r < d; ++r) {
-        double sum = 0;
-        for (Index c = 0; c < e.width; ++c) sum += a[r * e.width + c] * xe[c];
-        yi[r] += s * sum;
+      if (e.width == 6) {
+        add_scaled<6>(a, d, 6, s, xe, yi);
+      } else if (e.width == 3) {
+        add_scaled<3>(a, d, 3, s, xe, yi);
+      } else {
+        add_scaled<0>(a, d, e.width, s, xe, yi);
       }
       a += static_cast<std::ptrdiff_t>(d) * e.width;
     }
@@ -83,9 +106,12 @@ void BlockRows::multiply_transpose_add(double s, const VecX& x, VecX& y) const {
     const double* xi = x.data() + row_begin(i);
     for (const Entry& e : entries(i)) {
       double* ye = y.data() + e.column;
-      for (Index r = 0; r < d; ++r) {
-        const double t = s * xi[r];
-        for (Index c = 0; c < e.width; ++c) ye[c] += a[r * e.width + c] * t;
+      if (e.width == 6) {
+        add_transposed<6>(a, d, 6, s, xi, ye);
+      } else if (e.width == 3) {
+        add_transposed<3>(a, d, 3, s, xi, ye);
+      } else {
+        add_transposed<0>(a, d, e.width, s, xi, ye);
       }
       a += static_cast<std::ptrdiff_t>(d) * e.width;
     }
