@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -187,6 +190,49 @@ TEST_F(Interrupted, KillAtAnyInstantLosesNothing) { kill_and_go_on(20, 20260); }
 
 class LongInterrupted : public Interrupted {};
 TEST_F(LongInterrupted, AHundredKills) { kill_and_go_on(100, 4711); }
+
+/// Kills and interrupts in turn, at any instant of runs of every ready scene; ORTHANT_KILLS of
+/// them.
+TEST(LongCampaign, KillsAndInterruptsOfEverySceneLoseNothing) {
+  const char* asked = std::getenv("ORTHANT_KILLS");
+  const int wanted = asked != nullptr ? std::atoi(asked) : 500;
+  std::vector<std::string> scenes;
+  for (const auto& entry : std::filesystem::directory_iterator(ORTHANT_SOURCE_DIR "/scenes/yaml"))
+    if (entry.path().extension() == ".yaml" && entry.path().stem() != "floor")
+      scenes.push_back(entry.path().string());
+  std::sort(scenes.begin(), scenes.end());
+  const int each = (wanted + static_cast<int>(scenes.size()) - 1) / static_cast<int>(scenes.size());
+  SplitMix random(27);
+  int done = 0, different = 0;
+  for (const std::string& scene : scenes) {
+    const TemporaryFolder folder;
+    const auto arguments = [&](const std::string& run) {
+      return std::vector<std::string>{
+          scene, "-o", run, "--steps", "12", "--set", "record.checkpoint_every=3"};
+    };
+    const Timer timer;
+    const int whole = wait_for(start_run(arguments(folder.file("whole"))));
+    const double seconds = timer.seconds();
+    const std::string state = state_hash(folder.file("whole"));
+    const std::uint64_t frames = hash_of(read_trajectory(folder.file("whole")));
+    for (int i = 0; i < each; ++i, ++done) {
+      const std::string run = folder.file(std::to_string(i));
+      const pid_t child = start_run(arguments(run));
+      ::usleep(static_cast<useconds_t>(1e6 * random.uniform(0, 1.1 * seconds)));
+      ::kill(child, i % 2 == 0 ? SIGKILL : SIGINT);
+      wait_for(child);
+      std::vector<std::string> words = arguments(run);
+      words.emplace_back("--resume");
+      EXPECT_EQ(wait_for(start_run(words)), whole) << scene;
+      different += state_hash(run) != state || hash_of(read_trajectory(run)) != frames;
+      std::filesystem::remove_all(run);
+    }
+  }
+  std::printf("%d kills and interrupts over %zu scenes, %d differ\n", done, scenes.size(),
+              different);
+  EXPECT_GE(done, wanted);
+  EXPECT_EQ(different, 0);
+}
 
 TEST_F(Interrupted, CtrlCStopsAtAStepAndKeepsEverything) {
   const std::string run = folder_.file("stopped");
