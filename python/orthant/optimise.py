@@ -120,6 +120,12 @@ class Result:
         return rollout(self.model, self.parameters, self.settings, self.state, len(self.u), u=u,
                        progress=False)
 
+    def tables(self) -> dict[str, dict[str, list[float]]]:
+        """Controls as `times` and `values` of each actuator, for a scene file: `orthant run` replays them."""
+        times = [float(self.state.t + i * self.settings.h) for i in range(len(self.u))]
+        return {name: {"times": times, "values": [float(x) for x in self.u[:, i]]}
+                for i, name in enumerate(self.model.actuator_names)}
+
     def plot(self, ax: Any = None) -> Any:
         """Cost and, where there are any, defects over the iterations. Needs matplotlib."""
         import matplotlib.pyplot as plt

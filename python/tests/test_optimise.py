@@ -2,8 +2,12 @@
 """ot.optimise: methods, costs, bounds, errors, threads, MPC."""
 from __future__ import annotations
 
+import csv
 import importlib.util
+import shutil
 import signal
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,3 +238,53 @@ def test_multiple_shooting_begins_at_a_guess_of_the_states():
     best = p.solve("multiple_shooting", max_iterations=100)
     assert best.history[0, 2] > 0.1  # the guess is no motion
     assert best.defect < 1e-6 and abs(best.of("block", "x")[-1] - 0.5) < 0.02
+
+
+SCENE = """orthant: 1
+materials:
+  - {name: wood, friction: 0.4}
+bodies:
+  - {name: floor, motion: fixed, planar: true, shapes: {type: half_plane, material: wood}}
+  - {name: box, planar: true, position: [0, 0.1], mass: 2.0,
+     shapes: {type: rectangle, half: [0.2, 0.1], material: wood}}
+actuators:
+  - {type: body, name: push, body: box, force: [1, 0]TABLE}
+step: {h: 0.02}
+run: {time: 0.6}
+"""
+
+
+def command() -> str | None:
+    """The program `orthant` of the same build, where there is one."""
+    built = Path(ot.__file__).parents[2] / "bin" / "orthant"
+    return str(built) if built.exists() else shutil.which("orthant")
+
+
+def test_replayed_from_a_scene_file(tmp_path):
+    path = tmp_path / "push.yaml"
+    path.write_text(SCENE.replace("TABLE", ""), encoding="utf-8")
+    scene = ot.load(path)
+    p = ot.optimise.Problem(scene.model, scene.steps, state=scene.state, parameters=scene.parameters,
+                            settings=scene.settings)
+    p.vary_controls(-30, 30)
+    p.guess(u=np.full((scene.steps, 1), 12.0))
+    p.track("box", "x", 0.3, weight=100, at="final")
+    p.effort(1e-4)
+    best = p.solve("ilqr")
+    table = best.tables()["push"]
+    path.write_text(SCENE.replace("TABLE", f", times: {table['times']}, values: {table['values']}"),
+                    encoding="utf-8")
+    again = ot.Simulator.load(path).run()
+    np.testing.assert_allclose(again.q[-1], best.q[-1], rtol=0, atol=1e-12)
+    program = command()
+    if program is None:
+        return
+    out, table_file = tmp_path / "run", tmp_path / "run.csv"
+    for call in (["run", str(path), "-o", str(out), "--quiet"], ["export", str(out), "--csv", str(table_file)]):
+        done = subprocess.run([program, *call], text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    with table_file.open(encoding="utf-8") as lines:
+        last = [row for row in csv.DictReader(lines) if row["body"] == "box"][-1]
+    assert float(last["time"]) == pytest.approx(0.6)
+    for what in ("x", "y", "vx"):
+        assert float(last[what]) == pytest.approx(best.of("box", what)[-1], abs=1e-12)
