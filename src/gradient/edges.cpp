@@ -267,7 +267,8 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
                      // A bounce would leave a gap open that is closed without one.
                      const bool jumps = record.kind != SolveKind::Impact &&
                                         block.material.restitution == 0 && contact.gap > 0 &&
-                                        record.rows.restitution;
+                                        record.rows.restitution &&
+                                        !record.rows.impacts_located;
                      note_all(model.shape(contact.shape_a).material,
                               model.shape(contact.shape_b).material, true, jumps);
                      if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
