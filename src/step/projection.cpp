@@ -18,6 +18,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kMaxRounds = 40;
+constexpr int kPatience = 8;  // rounds that do not make the error smaller
 
 /// Length that joint errors are measured against: the smallest shape of a dynamic body.
 double smallest_size(const StepRun& run) {
@@ -90,7 +91,9 @@ void project_positions(StepRun& run) {
       record_idle_round(run);
     if (error <= 1 || !projects) break;
     stalled = error > 0.9 * last && !clipped ? stalled + 1 : 0;
-    if (round == kMaxRounds || stalled > 8) break;
+    // Joints that contradict each other have no correction: another round finds none either.
+    const bool contradiction = work.solved.outcome != Outcome::Converged;
+    if (round == kMaxRounds || stalled > (contradiction ? 0 : kPatience)) break;
     last = error;
 
     assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
