@@ -206,6 +206,10 @@ void bind_enums(nb::module_& m) {
       .value("Projection", Stabilisation::Projection)
       .value("Baumgarte", Stabilisation::Baumgarte)
       .value("None_", Stabilisation::None);
+  nb::enum_<RestitutionLaw>(m, "RestitutionLaw", "What a located impact makes of restitution.")
+      .value("EnergyBounded", RestitutionLaw::EnergyBounded,
+             "restitution scaled down where the impact would gain energy")
+      .value("Newton", RestitutionLaw::Newton, "restitution as it is");
   nb::enum_<Integrator>(m, "Integrator", "How velocities become positions.")
       .value("Euler", Integrator::Euler)
       .value("Rattle", Integrator::Rattle);

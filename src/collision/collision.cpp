@@ -220,15 +220,16 @@ struct ShapePair {
   }
 };
 
-/// True where the pair, shifted along a straight line, comes within `margin`: advances by the time
-/// in which the gap cannot close, until it has or the step is over.
+/// True where the pair, shifted along a straight line, may come within `margin`: advances by the
+/// time in which the gap cannot close, until it has or the step is over. Turning closes gaps, too:
+/// by `time` it may have taken its share of the turn off the gap of the shifted pair.
 bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
   double time = 0;
   for (int i = 0; i < kMaxAdvances; ++i) {
     Pose X_WA = pair.place_a.X_WS;
     X_WA.x += time * shift;
     const ContactPoint point = distance(pair.a, X_WA, pair.b, pair.place_b.X_WS);
-    const double gap = point.gap - margin;
+    const double gap = point.gap - margin - time * pair.turn();
     if (gap <= 0) return true;
     const double closing = pair.turn() - point.normal.dot(shift);
     if (closing <= 0) return false;
@@ -351,6 +352,7 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   blank.body_b = b.body;
   blank.shape_a = a.id;
   blank.shape_b = b.id;
+  blank.size = std::min(pair.place_a.width, pair.place_b.width);
   if (settings.points == ContactPoints::SubSpheres && has_sub_spheres(pair.a.kind) &&
       has_sub_spheres(pair.b.kind))
     return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, blank, found);

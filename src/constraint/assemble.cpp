@@ -72,6 +72,7 @@ void append_trial_rows(const Model& model, const Parameters& parameters, const V
     double rate[kMaxLawDim];
     p.D.multiply_row(out.blocks[c].block, v_trial.data(), rate);
     out.b[out.blocks[c].row] = contacts[c - first].gap / settings.h - rate[0];
+    out.blocks[c].branch = BiasBranch::Trial;
   }
   copy(out.b, p.b);
   assemble_contact_F(out.blocks, settings.friction, p);
@@ -87,6 +88,8 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
   out.v_free = x.v.head(model.dynamic_v_size());
   append_contact_rows(model, parameters, x.q, x.v, out.v_free, contacts, settings, p, out.b,
                       out.blocks);
+  for (ContactBlock& block : out.blocks)
+    if (block.branch != BiasBranch::Restitution) block.branch = BiasBranch::None;
   copy(out.b, p.b);
   // Joints hold at an impact: their rows with the rate of what is prescribed. Limits, motors and
   // dry friction have finite forces or act in the step that follows.
@@ -100,14 +103,14 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
 }
 
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
-                         double h, std::span<const Contact> contacts, double deepest, Assembly& out,
+                         double h, std::span<const Contact> contacts, Assembly& out,
                          std::span<const FlexibleContact> flexible) {
   CanonicalProblem& p = out.problem;
   begin_rows(out);
   assemble_metric(model, parameters, q, h, out.dynamics, p.H);
   p.k.setZero(model.dynamic_v_size());
-  append_contact_position_rows(model, parameters, q, contacts, deepest, p, out.b);
-  append_flexible_position_rows(model, parameters, q, flexible, deepest, p, out.b);
+  append_contact_position_rows(model, parameters, q, contacts, p, out.b, out.blocks);
+  append_flexible_position_rows(model, parameters, q, flexible, p, out.b, out.blocks);
   const Index contact_rows = static_cast<Index>(out.b.size());
   out.b.resize(out.b.size() + joint_limit_count(model), 0.0);
   copy(out.b, p.b);

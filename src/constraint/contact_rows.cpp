@@ -100,33 +100,38 @@ double free_rate(const Side (&sides)[2], const Vec3& n, const VecX& v, const Vec
   return rate;
 }
 
-double bias_of(const Contact& contact, double gap, const Side (&sides)[2], const VecX& v,
-               const VecX& v_free, const ContactRowSettings& settings, ContactBlock& block) {
+/// b_n of a contact, and the branch it took.
+double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, const VecX& v_free,
+               const ContactRowSettings& settings, ContactBlock& block) {
   NormalBiasT<double> data;
   data.h = settings.h;
   data.beta = settings.beta;
-  data.compliant = block.material.compliance > 0;
-  data.restitution = block.material.restitution;
-  if (settings.restitution && data.restitution > 0) {
+  data.restitution = settings.restitution_scale * block.material.restitution;
+  const bool compliant = block.material.compliance > 0;
+  bool bounces = false;
+  if (settings.restitution && (compliant || !settings.impacts_located) &&
+      block.material.restitution > 0) {
     data.approach = row_rate(sides, contact.normal, v);
     const bool approaches = data.approach < -settings.restitution_threshold && data.approach < 0;
     const bool closes =
         contact.gap <= 0 ||
         (v_free.size() > 0 &&
          contact.gap + settings.h * free_rate(sides, contact.normal, v, v_free) <= 0);
-    data.bounces = approaches && closes;
+    bounces = approaches && closes;
   }
-  block.bounces = data.bounces;
-  return normal_bias(gap, data);
-}
-
-/// The gap, or zero where settings.touching says so.
-double gap_of(const Model& model, const Parameters& parameters, const Contact& contact,
-              double touching, bool compliant) {
-  if (!(contact.gap > 0) || touching == 0 || compliant) return contact.gap;
-  const double size = std::min(shape_size(model, parameters, contact.shape_a),
-                               shape_size(model, parameters, contact.shape_b));
-  return contact.gap <= touching * size ? 0 : contact.gap;
+  const bool counts_none =
+      !compliant && contact.gap > 0 && contact.gap <= settings.touching * contact.size;
+  const double gap = counts_none ? 0 : contact.gap;
+  block.branch = choose_bias(gap, compliant, bounces, data);
+  const double b_n = normal_bias(block.branch, gap, data);
+  // Which side is differentiated where the sign of the gap says nothing.
+  if (block.branch == BiasBranch::Restitution || compliant) return b_n;
+  if (counts_none) {
+    block.branch = BiasBranch::DeadBand;
+  } else if (std::abs(contact.gap) <= settings.resting * contact.size) {
+    block.branch = BiasBranch::Resting;
+  }
+  return b_n;
 }
 
 /// Normal, m directions in blocks of at most four, sliding speed: laws and rows of the pyramid.
@@ -190,9 +195,7 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
     block.lever_a = point - centre_of(body_a, q);
     block.lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, block.lever_a, 1}, {body_b, block.lever_b, -1}};
-    const double gap =
-        gap_of(model, parameters, contact, settings.touching, block.material.compliance > 0);
-    const double b_n = bias_of(contact, gap, sides, v, v_free, settings, block);
+    const double b_n = block.bias = bias_of(contact, sides, v, v_free, settings, block);
 
     if (settings.friction == FrictionModel::Pyramid && block.material.friction > 0) {
       append_pyramid(sides, planar, settings.pyramid_directions, v, b_n, block, problem, b);
@@ -212,15 +215,25 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
   }
 }
 
+double largest_correction(double size) {
+  constexpr double kShare = 0.37;
+  return std::exp2(std::floor(std::log2(kShare * size)));
+}
+
 void append_contact_position_rows(const Model& model, const Parameters& parameters, const VecX& q,
-                                  std::span<const Contact> contacts, double deepest,
-                                  CanonicalProblem& problem, std::vector<double>& b) {
+                                  std::span<const Contact> contacts, CanonicalProblem& problem,
+                                  std::vector<double>& b, std::vector<ContactBlock>& blocks) {
   const VecX none = VecX::Zero(model.v_size());
   for (const Contact& contact : contacts) {
-    const ContactMaterial material =
-        contact_material(model, parameters, model.shape(contact.shape_a).material,
-                         model.shape(contact.shape_b).material);
-    if (material.compliance > 0) continue;  // a soft contact overlaps on purpose
+    ContactBlock& block = blocks.emplace_back();
+    block.block = problem.block_count();
+    block.row = static_cast<Index>(b.size());
+    block.material = contact_material(model, parameters, model.shape(contact.shape_a).material,
+                                      model.shape(contact.shape_b).material);
+    if (block.material.compliance > 0) continue;  // a soft contact overlaps on purpose
+    block.dim = 1;
+    const double most = largest_correction(contact.size);
+    block.branch = contact.gap < -most ? BiasBranch::Clipped : BiasBranch::Gap;
     const Body& body_a = model.body(contact.body_a);
     const Body& body_b = model.body(contact.body_b);
     const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
@@ -228,7 +241,7 @@ void append_contact_position_rows(const Model& model, const Parameters& paramete
     const Vec3 lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, lever_a, 1}, {body_b, lever_b, -1}};
     problem.laws.push_back(Law::orthant(1));
-    b.push_back(std::max(contact.gap, -deepest));
+    b.push_back(block.branch == BiasBranch::Clipped ? -most : contact.gap);
     append_block(sides, 1, none, problem.D, &b.back(), [&](const Side& side, double* rows) {
       point_row(side.body.planar, contact.normal, side.lever, side.sign, rows);
     });

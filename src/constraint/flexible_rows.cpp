@@ -68,7 +68,6 @@ void append_flexible_rows(const Model& model, const Parameters& parameters, cons
     NormalBiasT<double> bias;
     bias.h = settings.h;
     bias.beta = settings.beta;
-    bias.compliant = block.material.compliance > 0;
     const double mu = block.material.friction;
     const int dim = mu > 0 ? (c.planar ? 2 : 3) : 1;
     const bool exact = settings.friction == FrictionModel::Coulomb;
@@ -76,7 +75,11 @@ void append_flexible_rows(const Model& model, const Parameters& parameters, cons
                            : exact  ? Law::coulomb(dim, mu)
                                     : Law::soc(dim, mu));
     b.resize(b.size() + static_cast<std::size_t>(dim), 0.0);
-    b[static_cast<std::size_t>(block.row)] = normal_bias(c.gap, bias);
+    const bool compliant = block.material.compliance > 0;
+    block.branch = choose_bias(c.gap, compliant, false, bias);
+    b[static_cast<std::size_t>(block.row)] = normal_bias(block.branch, c.gap, bias);
+    if (!compliant && std::abs(c.gap) <= settings.resting * c.size)
+      block.branch = BiasBranch::Resting;
     append_rows(model, c, q, v, block.frame, dim, problem, b.data() + block.row);
     block.dim = dim;
     blocks.push_back(block);
@@ -84,13 +87,21 @@ void append_flexible_rows(const Model& model, const Parameters& parameters, cons
 }
 
 void append_flexible_position_rows(const Model& model, const Parameters& parameters, const VecX& q,
-                                   std::span<const FlexibleContact> contacts, double deepest,
-                                   CanonicalProblem& problem, std::vector<double>& b) {
+                                   std::span<const FlexibleContact> contacts,
+                                   CanonicalProblem& problem, std::vector<double>& b,
+                                   std::vector<ContactBlock>& blocks) {
   const VecX none = VecX::Zero(model.v_size());
   for (const FlexibleContact& c : contacts) {
-    if (contact_material(model, parameters, c.material_a, c.material_b).compliance > 0) continue;
+    ContactBlock& block = blocks.emplace_back();
+    block.block = problem.block_count();
+    block.row = static_cast<Index>(b.size());
+    block.material = contact_material(model, parameters, c.material_a, c.material_b);
+    if (block.material.compliance > 0) continue;
+    block.dim = 1;
+    const double most = largest_correction(c.size);
+    block.branch = c.gap < -most ? BiasBranch::Clipped : BiasBranch::Gap;
     problem.laws.push_back(Law::orthant(1));
-    b.push_back(std::max(c.gap, -deepest));
+    b.push_back(block.branch == BiasBranch::Clipped ? -most : c.gap);
     append_rows(model, c, q, none, &c.normal, 1, problem, &b.back());
   }
 }

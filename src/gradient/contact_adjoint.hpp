@@ -243,7 +243,7 @@ inline void add_material(Pull& r, const Contact& contact, const ContactMaterial&
 /// contact_element() for isotropic friction: the tangents turn with the normal the shortest way,
 /// what else they might do drops out.
 inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
-                            const ContactBlock& block, GapBranch branch, double beta) {
+                            const ContactBlock& block, double beta) {
   const Model& model = r.x.model;
   const SolveOutputs& weights = r.weights();
   const bool planar = model.shape(contact.shape_a).planar();
@@ -287,39 +287,30 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
   if (!c.body_a().is_dynamic()) add_twist(c.body_a(), S, c.r_a.cross(S) + by_spin, by_v);
   if (!c.body_b().is_dynamic()) add_twist(c.body_b(), -S, -c.r_b.cross(S) - by_spin, by_v);
 
-  // b_n: the gap, or restitution where that asks for more.
+  // b_n, as normal_bias() has it on the branch.
   double by_restitution = 0, by_compliance = 0;
-  const double factor = branch == GapBranch::Overlap ? beta : 1.0;
-  bool from_gap = branch != GapBranch::None;
-  if (block.bounces) {
+  const auto add_approach = [&](double by) {  // by D_n v before the solve
     const Twist before_a = twist_in(c.body_a(), r.x.record.v);
     const Twist before_b = twist_in(c.body_b(), r.x.record.v);
-    const Vec3 closing = c.relative(before_a, before_b);
-    const double epsilon = block.material.restitution;
-    from_gap = from_gap && factor * contact.gap / h < epsilon * c.normal.dot(closing);
-    if (!from_gap) {
-      const Vec3 push = y[0] * epsilon * c.normal;
-      by_restitution = y[0] * c.normal.dot(closing);
-      c.by_normal += y[0] * epsilon * closing;
-      c.add_relative(push, before_a, before_b);
-      add_twist(c.body_a(), push, c.r_a.cross(push), by_v);
-      add_twist(c.body_b(), -push, -c.r_b.cross(push), by_v);
-    }
-  }
-  if (branch == GapBranch::Trial) {
-    const Twist made_a = twist_in(c.body_a(), r.x.record.v);
-    const Twist made_b = twist_in(c.body_b(), r.x.record.v);
-    const Vec3 push = -y[0] * c.normal;
-    c.by_normal -= y[0] * c.relative(made_a, made_b);
-    c.add_relative(push, made_a, made_b);
+    const Vec3 push = by * c.normal, speed = c.relative(before_a, before_b);
+    c.by_normal += by * speed;
+    c.add_relative(push, before_a, before_b);
     add_twist(c.body_a(), push, c.r_a.cross(push), by_v);
     add_twist(c.body_b(), -push, -c.r_b.cross(push), by_v);
-  }
-  if (from_gap) {
+    return c.normal.dot(speed);
+  };
+  if (block.branch == BiasBranch::Restitution) {
+    const double s = r.x.record.rows.restitution_scale, epsilon = block.material.restitution;
+    const double approach = add_approach(y[0] * s * epsilon);
+    by_restitution = y[0] * s * approach;
+    r.inputs().scale += y[0] * epsilon * approach;
+  } else if (block.branch != BiasBranch::None) {
+    if (block.branch == BiasBranch::Trial) add_approach(-y[0]);
+    const double factor = block.branch == BiasBranch::Overlap ? beta : 1.0;
     c.by_gap += y[0] * factor / h;
     r.inputs().duration -= y[0] * factor * c.gap / (h * h);
   }
-  if (block.material.compliance > 0 && h > 0) {
+  if (block.material.compliance > 0) {
     by_compliance = y[0] * lambda[0] / (h * h);
     r.inputs().duration -= 2 * by_compliance * block.material.compliance / h;
   }
@@ -334,10 +325,10 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
 }
 
 /// position_contact_element().
-inline void position_contact_adjoint(Pull& r, const Contact& contact, Index number, Index row,
-                                     bool limited) {
+inline void position_contact_adjoint(Pull& r, const Contact& contact, Index number,
+                                     const ContactBlock& block) {
   const SolveOutputs& weights = r.weights();
-  const double y = weights.equations.blocks[row], lambda = r.x.answer.lambda[row];
+  const double y = weights.equations.blocks[block.row], lambda = r.x.answer.lambda[block.row];
   ContactPull c(r, contact);
   // Kinematic bodies do not take part: their velocity is no displacement.
   const auto shift = [&](const Body& body) {
@@ -348,7 +339,7 @@ inline void position_contact_adjoint(Pull& r, const Contact& contact, Index numb
       c.add_impulse(lambda * c.normal, weights_on(r, c.body_a()), weights_on(r, c.body_b()));
   c.add_relative(y * c.normal, a, b);
   c.by_normal = lambda * by_F + y * c.relative(a, b);
-  c.by_gap = (limited ? 0.0 : y) + (weights.gap.size() > 0 ? weights.gap[number] : 0.0);
+  c.by_gap = (block.branch == BiasBranch::Clipped ? 0.0 : y) + (weights.gap.size() > 0 ? weights.gap[number] : 0.0);
   c.finish();
 }
 

@@ -131,6 +131,7 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
     const bool impact = x.record.kind == SolveKind::Impact;
     // In a step the bias is min(βΦ/h, ε D_n v): with a gap open it jumps, see find_edges().
     if (approach < 0 && (impact || (contact.gap <= 0 && x.record.rows.beta == 0 &&
+                                    !x.record.rows.impacts_located &&
                                     approach < -x.record.rows.restitution_threshold)))
       out.bounce.normal = approach;
   }
@@ -266,10 +267,11 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
                      // A bounce would leave a gap open that is closed without one.
                      const bool jumps = record.kind != SolveKind::Impact &&
                                         block.material.restitution == 0 && contact.gap > 0 &&
-                                        record.rows.restitution;
+                                        record.rows.restitution &&
+                                        !record.rows.impacts_located;
                      note_all(model.shape(contact.shape_a).material,
                               model.shape(contact.shape_b).material, true, jumps);
-                     if (record.kind == SolveKind::Impact || block.bounces) return;
+                     if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
                      note_ball(contact.shape_a);
                      note_ball(contact.shape_b);
                    });

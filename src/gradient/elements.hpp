@@ -396,7 +396,7 @@ void put_impulse(R& r, const Contact& contact, Index number, const ContactGeomet
 
 template <class R>
 void contact_element(R& r, const Contact& contact, Index number, const ContactBlock& block,
-                     FrictionModel friction, GapBranch branch, double beta) {
+                     FrictionModel friction, double beta) {
   using T = ScalarOf<R>;
   const Model& model = r.x.model;
   const bool planar = model.shape(contact.shape_a).planar();
@@ -411,26 +411,18 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   const MaterialId mb = model.shape(contact.shape_b).material;
   const ContactMaterialT<T> material = material_of(r, ma, mb);
 
-  const T h = r.duration();
-  T b_n(0);
-  if (block.bounces) {
+  NormalBiasT<T> bias;
+  bias.h = r.duration();
+  bias.beta = beta;
+  if (block.branch == BiasBranch::Restitution || block.branch == BiasBranch::Trial) {
     read_twists(r, contact, false, c);
-    b_n = material.restitution * c.point.normal.dot(c.relative());
-    const double by_gap = (branch == GapBranch::Overlap ? beta : 1.0) * contact.gap;
-    // The gap wins where it asks for less; at an impact there is none.
-    if (branch != GapBranch::None && by_gap / value_of(h) < value_of(b_n))
-      b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
-  } else if (branch != GapBranch::None) {
-    b_n = c.point.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
-  }
-  if (branch == GapBranch::Trial) {
-    read_twists(r, contact, false, c);
-    b_n -= c.point.normal.dot(c.relative());
+    bias.approach = c.point.normal.dot(c.relative());
+    bias.restitution = material.restitution * r.restitution_scale();
   }
   read_twists(r, contact, true, c);
   const Vec3T<T> relative = c.relative();
-  T w_n = c.point.normal.dot(relative) + b_n;
-  if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (h * h);
+  T w_n = c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
+  if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (bias.h * bias.h);
   r.block_row(block.row, w_n);
 
   Vec3T<T> force = frame[0] * T(lambda[0]), torque(T(0), T(0), T(0));
@@ -467,7 +459,8 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
 
 /// Row of a correction of positions: D δ + Φ.
 template <class R>
-void position_contact_element(R& r, const Contact& contact, Index number, Index row, bool limited) {
+void position_contact_element(R& r, const Contact& contact, Index number,
+                              const ContactBlock& block) {
   using T = ScalarOf<R>;
   ContactGeometry<T> c = geometry_of(r, contact);
   r.gap(number, c.point.gap);
@@ -482,10 +475,10 @@ void position_contact_element(R& r, const Contact& contact, Index number, Index 
   shift(contact.body_a, c.v_a, c.w_a);
   shift(contact.body_b, c.v_b, c.w_b);
   T w = c.point.normal.dot(c.relative());
-  if (!limited) w += c.point.gap;
-  r.block_row(row, w);
+  if (block.branch != BiasBranch::Clipped) w += c.point.gap;
+  r.block_row(block.row, w);
   const Vec3T<T> zero(T(0), T(0), T(0));
-  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[row])), zero);
+  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[block.row])), zero);
 }
 
 // --- joints -------------------------------------------------------------------------------------

@@ -327,11 +327,11 @@ NearestT<ScalarOf<R>> place_contact(R& r, const FlexibleContact& c, ScalarOf<R>*
 
 /// One flexible contact: rows D v⁺ + b, μ, and Dᵀλ. `position`: D δ + Φ, normal only.
 template <class R>
-void flexible_contact_element(R& r, const FlexibleContact& c, const ContactBlock* block, Index row,
-                              GapBranch branch, double beta, bool limited) {
+void flexible_contact_element(R& r, const FlexibleContact& c, const ContactBlock& block,
+                              double beta, bool position) {
   using T = ScalarOf<R>;
   const Model& model = r.x.model;
-  const bool position = block == nullptr;
+  const Index row = block.row;
   const int dim = c.planar ? 2 : 3;
   const double* lambda = r.x.answer.lambda.data() + row;
   T weight[4];
@@ -358,19 +358,21 @@ void flexible_contact_element(R& r, const FlexibleContact& c, const ContactBlock
   Vec3T<T> force = frame[0] * T(lambda[0]);
   if (position) {
     T w = frame[0].dot(relative);
-    if (!limited) w += at.gap;
+    if (block.branch != BiasBranch::Clipped) w += at.gap;
     r.block_row(row, w);
   } else {
     const ContactMaterialT<T> material = material_of(r, c.material_a, c.material_b);
-    const T h = r.duration();
-    T w = frame[0].dot(relative) + at.gap * T(branch == GapBranch::Overlap ? beta : 1.0) / h;
-    if (block->material.compliance > 0) w += material.compliance * T(lambda[0]) / (h * h);
+    NormalBiasT<T> bias;
+    bias.h = r.duration();
+    bias.beta = beta;
+    T w = frame[0].dot(relative) + normal_bias<T>(block.branch, at.gap, bias);
+    if (block.material.compliance > 0) w += material.compliance * T(lambda[0]) / (bias.h * bias.h);
     r.block_row(row, w);
-    for (int i = 1; i < block->dim; ++i) {
+    for (int i = 1; i < block.dim; ++i) {
       r.block_row(row + i, frame[i].dot(relative));
       force += frame[i] * T(lambda[i]);
     }
-    if (block->dim > 1) r.mu(block->block, material.friction);
+    if (block.dim > 1) r.mu(block.block, material.friction);
   }
   for (int k = 0; k < c.corner_count; ++k) {
     const FlexiblePart& part = model.flexible_parts()[c.corners[k].part];

@@ -47,10 +47,11 @@ class Finder {
   void find_closed() {
     const std::vector<Contact>& contacts = r_.contacts.contacts;
     const bool impact = r_.kind == SolveKind::Impact;
-    if (!impact && r_.rows.beta == 1) return;
+    if (r_.pinned || (!impact && r_.rows.beta == 1)) return;
     for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
       if (!pushes(blocks_[c]) || blocks_[c].material.compliance > 0) continue;
-      if (!impact && blocks_[c].bounces) continue;  // the bias is ε D_n v, whatever the gap
+      // The bias is ε D_n v, whatever the gap.
+      if (!impact && blocks_[c].branch == BiasBranch::Restitution) continue;
       if (std::abs(contacts[c].gap) <= tolerance(contacts[c]))
         note(out.start, name(contacts[c]) + (impact ? " meet at the very start of the step"
                                                     : " touch at the start: gap 0 to the tolerance"));
@@ -120,8 +121,7 @@ class Finder {
   }
   bool pushes(const ContactBlock& block) const { return r_.solution.lambda[block.row] > 0; }
   double tolerance(const Contact& contact) const {
-    return settings_.projection_tolerance * std::min(shape_size(model_, parameters_, contact.shape_a),
-                                                     shape_size(model_, parameters_, contact.shape_b));
+    return settings_.projection_tolerance * contact.size;
   }
   std::string name(const Contact& contact) const {
     return "'" + model_.body(contact.body_a).name + "' and '" + model_.body(contact.body_b).name + "'";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/reader.hpp: where the kernels of a solve read their inputs and leave their outputs.
-//   inputs   q (tangent), v, u, parameters, length of the interval
+//   inputs   q (tangent), v, u, parameters, length of the interval, scale of the restitution
 //   outputs  the equations at the answer held,  k − H v⁺ + Cᵀγ + Dᵀλ,  C v⁺ + e,  D v⁺ + F λ + b,
 //            the data of the laws, the flight of bodies that nothing touches, gaps, impulses
 // Two readers with one interface: Pull records on a tape and seeds the outputs, Push carries one
@@ -31,22 +31,15 @@ struct SolveOutputs {
 struct SolveInputs {
   VecX q, v, u, parameters;
   double duration = 0;
+  double scale = 0;  // of every restitution, SolveRecord::rows
 
   void set_zero(const Model& model) {
     q.setZero(model.v_size());
     v.setZero(model.v_size());
     u.setZero(model.control_count());
     parameters.setZero(model.parameter_table().size());
-    duration = 0;
+    duration = scale = 0;
   }
-};
-
-/// How the gap of a contact became b_n, and which side of its kink at Φ = 0 is differentiated.
-enum class GapBranch : std::uint8_t {
-  Closing,  ///< Φ/h: the gap may close; resting contacts too, whatever the sign of their rounding
-  Overlap,  ///< β Φ/h
-  None,     ///< no gap in it: an impact
-  Trial,    ///< Φ/h − D_n v: found at q ⊞ h v, where the record of its context stands
 };
 
 /// A node that touches an edge or a node of another part, as good as on it: the way there has no
@@ -84,7 +77,10 @@ class Reader {
     for (Index i = 0; i < count; ++i) out[i] = parameter(begin + i);
   }
   T control(Index i) { return self().input(x.control(i), &SolveInputs::u, i); }
-  T duration() { return self().duration_input(x.record.duration); }
+  T duration() { return self().number(x.record.duration, &SolveInputs::duration); }
+  T restitution_scale() {
+    return self().number(x.record.rows.restitution_scale, &SolveInputs::scale);
+  }
 
   /// A body where it was, moved by its tangent: to first order, which is all that is asked.
   PlacedT<T> place(BodyId id) {
@@ -150,7 +146,9 @@ class Pull : public Reader<Pull, taping::Traced> {
   T input(double value, VecX SolveInputs::* of, Index i) {
     return {value, &tape_, tape_.input(&(inputs_.*of)[i])};
   }
-  T duration_input(double value) { return {value, &tape_, tape_.input(&inputs_.duration)}; }
+  T number(double value, double SolveInputs::* of) {
+    return {value, &tape_, tape_.input(&(inputs_.*of))};
+  }
 
   void balance(Index row, const T& y) { seed(y, weights_.equations.balance[row]); }
   void bilateral(Index row, const T& y) { seed(y, weights_.equations.bilateral[row]); }
@@ -194,9 +192,9 @@ class Push : public Reader<Push, Dual<1>> {
     y.d[0] = (direction_.*of)[i];
     return y;
   }
-  T duration_input(double value) {
+  T number(double value, double SolveInputs::* of) {
     T y(value);
-    y.d[0] = direction_.duration;
+    y.d[0] = direction_.*of;
     return y;
   }
 

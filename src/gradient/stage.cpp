@@ -13,22 +13,6 @@
 namespace orthant::internal {
 namespace {
 
-/// Side of the kink of b_n at Φ = 0. Positions are projected to a tolerance, not to zero: within it
-/// the sign of a gap is noise, and a contact that rests is one whose gap may close.
-GapBranch branch_of(const Model& model, const Parameters& parameters, const StepSettings& settings,
-                    const Contact& contact) {
-  const ContactMaterial material =
-      contact_material(model, parameters, model.shape(contact.shape_a).material,
-                       model.shape(contact.shape_b).material);
-  if (material.compliance > 0) return GapBranch::Closing;  // a spring, the same on both sides
-  const double tolerance = settings.stabilisation == Stabilisation::Baumgarte
-                               ? 0
-                               : settings.projection_tolerance *
-                                     std::min(shape_size(model, parameters, contact.shape_a),
-                                              shape_size(model, parameters, contact.shape_b));
-  return contact.gap < -tolerance ? GapBranch::Overlap : GapBranch::Closing;
-}
-
 bool depends_on_time(const Model& model) {
   for (const Force& force : model.forces())
     if (!force.table.empty() || force.kind == ForceKind::Callback) return true;
@@ -97,6 +81,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
+  if (record.scaled && works_from_outside())
+    reason_ = "bodies whose motion is given do work in an impact: the scale of its restitution is held";
   if (!is_interval()) return;
   if (!model.flexible_parts().empty() && record.duration < settings.h)
     reason_ = "the lengths of intervals that inverting elements cut are held";
@@ -123,14 +109,10 @@ void Stage::assemble() {
   const Parameters& parameters = *context_.parameters;
   const StepSettings& settings = *context_.settings;
   const std::vector<Contact>& contacts = r.contacts.contacts;
-  branches_.assign(contacts.size(), GapBranch::None);
   const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h};
   switch (r.kind) {
     case SolveKind::Step:
     case SolveKind::Recursion:
-      for (std::size_t c = 0; c < contacts.size(); ++c)
-        branches_[c] = c < round(0).size() ? branch_of(model, parameters, settings, contacts[c])
-                                           : GapBranch::Trial;
       if (!assemble_motion(model, parameters, at, *context_.u, assembly_) ||
           !assemble_medium(model, parameters, at, medium_, assembly_))
         throw Error("step gradient", "the mass matrix of the recorded step is singular");
@@ -142,16 +124,24 @@ void Stage::assemble() {
                           assembly_);
       break;
     case SolveKind::Impact:
-      assemble_impact(model, parameters, at, contacts,
-                      {.h = settings.h,
-                       .friction = settings.friction,
-                       .pyramid_directions = settings.pyramid_directions},
-                      assembly_);
+      assemble_impact(model, parameters, at, contacts, r.rows, assembly_);
       break;
     default:
-      assemble_projection(model, parameters, r.q, r.t, settings.h, contacts, r.deepest, assembly_,
+      assemble_projection(model, parameters, r.q, r.t, settings.h, contacts, assembly_,
                           r.contacts.flexible);
   }
+  // The branches are those of the step, whatever the same numbers would say again.
+  for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c)
+    assembly_.blocks[c].branch = r.branches[c];
+}
+
+bool Stage::works_from_outside() const {
+  const CanonicalProblem& p = assembly_.problem;
+  if (!p.e.isZero(0)) return true;
+  for (const ContactBlock& block : assembly_.blocks)
+    for (Index i = 0; i < block.dim; ++i)
+      if (p.b[block.row + i] != (i == 0 ? block.bias : 0)) return true;
+  return false;
 }
 
 bool Stage::flies(const Body& body) const {

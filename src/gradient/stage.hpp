@@ -47,6 +47,10 @@ class Stage {
   /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
   void push(const SolveInputs& direction, VecX& dq, VecX& dv,
             std::span<const StateTangent> trials = {});
+  /// Impact: the energy T⁺ − T⁻ it gains, by its inputs with v⁺ a function of them; forwards with
+  /// the change of v⁺ that push() has found.
+  void pull_gain(SolveInputs& in);
+  double push_gain(const SolveInputs& direction, const VecX& dv) const;
 
   const SolveRecord& record() const { return *context_.record_; }
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
@@ -99,12 +103,16 @@ class Stage {
   template <class R>
   void walk_nodes(R& reader) const;
   template <class R>
+  void walk_masses(R& reader) const;
+  template <class R>
   void walk_metric(R& reader) const;
   template <class R>
   void walk_impact(R& reader) const;
   template <class R>
   void walk_projection(R& reader) const;
   bool flies(const Body& body) const;
+  /// An impact in which kinematic bodies or motors take part.
+  bool works_from_outside() const;
   void assemble();
   void find_displacement();
   void find_ties(double tolerance);
@@ -117,7 +125,6 @@ class Stage {
   ScaleWorkspace scale_work_;
   ProblemScale scale_;
   std::optional<SolutionGradient> gradient_;
-  std::vector<GapBranch> branches_;
   std::string reason_;
   Index ties_ = 0;
   double feature_margin_ = 1;
@@ -129,11 +136,11 @@ class Stage {
 bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
                           const Force& force, double* f_q, double* f_v);
 
-/// The gap of contact `contact` of a record at its configuration: adds weight · dΦ to the inputs.
-void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
-              Index contact, double weight, bool with_parameters, SolveInputs& in);
+/// Gap of a contact at the configuration of a record: dΦ added to the inputs.
+void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& at,
+              const Contact& contact, bool with_parameters, SolveInputs& in);
 /// dΦ along a direction.
-double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                Index contact, const SolveInputs& direction);
+double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& at,
+                const Contact& contact, const SolveInputs& direction);
 
 }  // namespace orthant::internal

@@ -19,17 +19,17 @@ inline void joint_rows(Pull& r, const Joint& joint, JointUse use, double beta) {
   bilateral_adjoint(r, joint, use, beta);
 }
 inline void contact_rows(Pull& r, const Contact& contact, Index number, const ContactBlock& block,
-                         FrictionModel friction, GapBranch branch, double beta) {
+                         FrictionModel friction, double beta) {
   // The sides of a pyramid stand in the frame, whose own turning then counts.
   if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
-    contact_element(r, contact, number, block, friction, branch, beta);
+    contact_element(r, contact, number, block, friction, beta);
   } else {
-    contact_adjoint(r, contact, number, block, branch, beta);
+    contact_adjoint(r, contact, number, block, beta);
   }
 }
-inline void position_contact_row(Pull& r, const Contact& contact, Index number, Index row,
-                                 bool limited) {
-  position_contact_adjoint(r, contact, number, row, limited);
+inline void position_contact_row(Pull& r, const Contact& contact, Index number,
+                                 const ContactBlock& block) {
+  position_contact_adjoint(r, contact, number, block);
 }
 
 void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
@@ -150,15 +150,35 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   }
 }
 
-void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
-              Index contact, double weight, bool with_parameters, SolveInputs& in) {
+void Stage::pull_gain(SolveInputs& in) {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  const Index n = model.dynamic_v_size();
+  const VecX& end = gradient_->answer().v;
+  VecX by_v = VecX::Zero(model.v_size()), momentum(n);
+  assembly_.problem.H.multiply(end, momentum);
+  by_v.head(n) = momentum;
+  pull(VecX::Zero(model.v_size()), by_v, nullptr, in);
+  // What stands in T itself: −½ (v⁺ + v⁻)·M (v⁻ − v⁺) with v⁺ held, and the other half by v⁻.
+  weights_.equations = zero_residual(assembly_.problem);
+  weights_.equations.balance = -0.5 * (end + r.v.head(n));
+  taping::Tape tape;
+  const SolveContext x = context(r);
+  Pull reader(x, weights_, tape, in);
+  walk_masses(reader);
+  assembly_.problem.H.multiply(end - r.v.head(n), momentum);
+  in.v.head(n) += 0.5 * momentum;
+}
+
+void pull_gap(const Model& model, const Parameters& parameters, const SolveRecord& at,
+              const Contact& contact, bool with_parameters, SolveInputs& in) {
   static const VecX none;
-  const SolveContext x{model, parameters, none, record, record.solution, with_parameters};
+  const SolveContext x{model, parameters, none, at, at.solution, with_parameters};
   SolveOutputs weights;
-  weights.gap = VecX::Constant(1, weight);
+  weights.gap = VecX::Constant(1, 1);
   taping::Tape tape;
   Pull reader(x, weights, tape, in);
-  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  reader.gap(0, geometry_of(reader, contact).point.gap);
   reader.finish();
 }
 

@@ -20,7 +20,7 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
   if (x.with_parameters)
     push_edges(x, assembly_.blocks, context_.settings->friction, direction, changes);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
-    const SolveInputs at{trials[i].q, trials[i].v, {}, direction.parameters, direction.duration};
+    const SolveInputs at{trials[i].q, trials[i].v, {}, direction.parameters, direction.duration, 0};
     const SolveContext there = context(context_.trials[i]);
     Push trial_reader(there, at, changes);
     walk_contacts(trial_reader, i + 1);
@@ -90,14 +90,32 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
   });
 }
 
-double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                Index contact, const SolveInputs& direction) {
+double Stage::push_gain(const SolveInputs& direction, const VecX& dv) const {
+  const SolveRecord& r = *context_.record_;
+  const Index n = context_.model->dynamic_v_size();
+  const VecX& end = gradient_->answer().v;
+  VecX momentum(n);
+  assembly_.problem.H.multiply(end, momentum);
+  double gain = momentum.dot(dv.head(n));
+  assembly_.problem.H.multiply(end - r.v.head(n), momentum);
+  gain += 0.5 * momentum.dot(direction.v.head(n));
+  SolveOutputs changes;
+  changes.equations = zero_residual(assembly_.problem);
+  changes.delta.setZero(context_.model->v_size());
+  const SolveContext x = context(r);
+  Push reader(x, direction, changes);
+  walk_masses(reader);
+  return gain - 0.5 * (end + r.v.head(n)).dot(changes.equations.balance);
+}
+
+double push_gap(const Model& model, const Parameters& parameters, const SolveRecord& at,
+                const Contact& contact, const SolveInputs& direction) {
   static const VecX none;
-  const SolveContext x{model, parameters, none, record, record.solution, true};
+  const SolveContext x{model, parameters, none, at, at.solution, true};
   SolveOutputs changes;
   changes.gap = VecX::Zero(1);
   Push reader(x, direction, changes);
-  reader.gap(0, geometry_of(reader, record.contacts.contacts[contact]).point.gap);
+  reader.gap(0, geometry_of(reader, contact).point.gap);
   return changes.gap[0];
 }
 

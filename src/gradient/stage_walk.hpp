@@ -47,12 +47,12 @@ void joint_rows(R& r, const Joint& joint, JointUse use, double beta) {
 }
 template <class R>
 void contact_rows(R& r, const Contact& contact, Index number, const ContactBlock& block,
-                  FrictionModel friction, GapBranch branch, double beta) {
-  contact_element(r, contact, number, block, friction, branch, beta);
+                  FrictionModel friction, double beta) {
+  contact_element(r, contact, number, block, friction, beta);
 }
 template <class R>
-void position_contact_row(R& r, const Contact& contact, Index number, Index row, bool limited) {
-  position_contact_element(r, contact, number, row, limited);
+void position_contact_row(R& r, const Contact& contact, Index number, const ContactBlock& block) {
+  position_contact_element(r, contact, number, block);
 }
 
 template <class R>
@@ -122,7 +122,7 @@ void Stage::walk_contacts(R& reader, std::size_t r) const {
   const std::size_t first = r == 0 ? 0 : round_end_[r - 1];
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     contact_rows(reader, contacts[c], static_cast<Index>(first + c), assembly_.blocks[first + c],
-                 rows.friction, branches_[first + c], rows.beta);
+                 rows.friction, rows.beta);
     reader.finish();
   }
 }
@@ -151,10 +151,7 @@ Index Stage::walk_flexible(R& reader) const {
   for (std::size_t c = 0; c < r.contacts.flexible.size(); ++c) {
     const FlexibleContact& contact = r.contacts.flexible[c];
     const ContactBlock& at = assembly_.blocks[first + c];
-    const double tolerance = context_.settings->projection_tolerance * contact.size;
-    const bool overlap = at.material.compliance == 0 && contact.gap < -tolerance;
-    flexible_contact_element(reader, contact, &at, at.row,
-                             overlap ? GapBranch::Overlap : GapBranch::Closing, r.rows.beta, false);
+    flexible_contact_element(reader, contact, at, r.rows.beta, false);
     reader.finish();
     row = at.row + at.dim;
   }
@@ -196,20 +193,26 @@ void Stage::walk_metric(R& reader) const {
     }
 }
 
+/// Masses of an impact: M (v − v⁺).
 template <class R>
-void Stage::walk_impact(R& reader) const {
-  const SolveRecord& r = *context_.record_;
-  const Model& model = *context_.model;
-  for (const BodyId id : model.dynamic_bodies()) {
+void Stage::walk_masses(R& reader) const {
+  for (const BodyId id : context_.model->dynamic_bodies()) {
     body_mass(reader, id, true);
     reader.finish();
   }
   walk_nodes(reader);
+}
+
+template <class R>
+void Stage::walk_impact(R& reader) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  walk_masses(reader);
   walk_ties(reader, JointUse::Impact);
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     contact_rows(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
-                 context_.settings->friction, GapBranch::None, 0);
+                 context_.settings->friction, 0);
     reader.finish();
   }
   for (const Joint& joint : model.joints()) {
@@ -229,25 +232,22 @@ void Stage::walk_projection(R& reader) const {
   walk_metric(reader);
   walk_ties(reader, JointUse::Position);
   Index row = 0;
+  const auto has_row = [&](const ContactBlock& block) {  // soft contacts overlap on purpose
+    row += block.dim;
+    return block.dim > 0;
+  };
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
-    const ContactMaterial material =
-        contact_material(model, *context_.parameters, model.shape(contacts[c].shape_a).material,
-                         model.shape(contacts[c].shape_b).material);
-    if (material.compliance > 0) continue;
-    position_contact_row(reader, contacts[c], static_cast<Index>(c), row,
-                         contacts[c].gap < -r.deepest);
+    const ContactBlock& block = assembly_.blocks[c];
+    if (!has_row(block)) continue;
+    position_contact_row(reader, contacts[c], static_cast<Index>(c), block);
     reader.finish();
-    ++row;
   }
-  for (const FlexibleContact& contact : r.contacts.flexible) {
-    if (contact_material(model, *context_.parameters, contact.material_a, contact.material_b)
-            .compliance > 0)
-      continue;
-    flexible_contact_element(reader, contact, nullptr, row, GapBranch::None, 0,
-                             contact.gap < -r.deepest);
+  for (std::size_t c = 0; c < r.contacts.flexible.size(); ++c) {
+    const ContactBlock& block = assembly_.blocks[contacts.size() + c];
+    if (!has_row(block)) continue;
+    flexible_contact_element(reader, r.contacts.flexible[c], block, 0, true);
     reader.finish();
-    ++row;
   }
   for (const Joint& joint : model.joints()) {
     bilateral(reader, joint, JointUse::Position, 0);

@@ -5,7 +5,9 @@
 //   dτ
 // Both products follow from those of the interval at fixed τ and by τ, so the path may be any. An
 // impact at the very start of a step ends an interval of length zero, along which bodies fall
-// freely; so does each impact of other bodies at the same time.
+// freely; so does each impact of other bodies at the same time. Contacts that overlap when the step
+// begins have their impact at once: τ = 0 is fixed. Where an impact would gain energy, the scale s
+// of its restitution is a variable in the same way: ds = −d(T⁺ − T⁻)|_s / ∂(T⁺ − T⁻)/∂s.
 #include "orthant/gradient/step.hpp"
 
 #include <algorithm>
@@ -53,6 +55,14 @@ VecX or_zero(const VecX& x, Index n, const char* what) {
   return out;
 }
 
+/// in += factor x, but for the length of the interval and the scale of the restitution.
+void add(double factor, const SolveInputs& x, SolveInputs& in) {
+  in.q += factor * x.q;
+  in.v += factor * x.v;
+  in.u += factor * x.u;
+  in.parameters += factor * x.parameters;
+}
+
 void check_extra(const SolveCotangent& x, const SolveRecord& record) {
   const auto count = static_cast<Index>(record.contacts.contacts.size());
   const auto check = [](bool fits, bool finite, const char* what) {
@@ -72,10 +82,10 @@ void check_extra(const SolveCotangent& x, const SolveRecord& record) {
 }  // namespace
 
 struct StepGradient::Impl {
-  /// What ends when an impact is met: the interval before it (or none: the start of the step).
+  /// Where a gap closes: the contact, at the configuration of the solve that begins there.
   struct Event {
-    std::size_t impact = kNoStage;  // first impact of the group
-    Index contact = 0;              // of it, the one whose gap closed
+    const Contact* contact = nullptr;  // nullptr: none
+    const SolveRecord* at = nullptr;
   };
   /// An interval of length zero before an impact, along which bodies fly: at the start of a step,
   /// or after an impact of other bodies at the same time.
@@ -93,7 +103,7 @@ struct StepGradient::Impl {
   std::vector<SolveRecord> trials;  // of a recursion
   std::vector<Stage> storage;       // of the stages, and of more that others had
   std::span<Stage> stages;
-  std::vector<Event> event_after;          // by stage; impact = kNoStage: none
+  std::vector<Event> event_after;          // by stage: what ended the interval
   std::vector<ZeroInterval> event_before;  // by stage
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
@@ -102,10 +112,16 @@ struct StepGradient::Impl {
 
   void set_stages(const StepGradientSettings& gradient);
   void find_events();
-  /// Impacts [begin, end) happened at one time. Bodies that only one of them moves have a time of
-  /// their own: whichever comes first, the other does not notice.
-  void find_simultaneous(std::size_t begin, std::size_t end);
-  Event event_of(std::size_t impact) const;
+  /// Impacts [begin, end) happened at one time, after interval `before` (kNoStage: at the start).
+  /// Bodies that only one of them moves have a time of their own: whichever comes first, the other
+  /// does not notice.
+  void find_group(std::size_t before, std::size_t begin, std::size_t end);
+  /// The impact has a time of its own, apart from that of the others of its group.
+  bool stands_alone(std::size_t impact, std::size_t begin, std::size_t end) const;
+  /// Nothing but applied forces acts in the interval after a group of impacts.
+  bool flies_after(std::size_t end) const;
+  /// Of an impact, the contact with the smallest gap.
+  const Contact& closed_contact(const SolveRecord& impact) const;
   bool moved_by(const SolveRecord& impact, BodyId body) const;
   /// How velocities change where a solve stands, by applied forces alone.
   VecX acceleration_at(const SolveRecord& at) const;
@@ -114,36 +130,36 @@ struct StepGradient::Impl {
     certificate.exact = false;
   }
   /// Another contact of the impact is as closed as the first, and was closing too.
-  bool closes_with_another(const SolveRecord& impact, Index first) const;
+  bool closes_with_another(const SolveRecord& impact) const;
   void certify(const StepGradientSettings& gradient);
   void note_kinks(const Stage& stage);
   void note_errors();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
+  /// The same for the scale of the restitution.
+  void close_scale(Stage& impact, SolveInputs& in);
   /// The solves of a recursion all begin where the step does; each reads where those before it led.
   /// `in`: the derivative by the end of the step, replaced by that by its start.
   void pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in);
   StateTangent push_recursion(const SolveInputs& direction);
-  double gap_of(const SolveRecord& at, Index contact) const {
-    const Contact& c = at.contacts.contacts[contact];
-    return (c.point_a - c.point_b).dot(c.normal);
+  double rate_of(const SolveRecord& at, const Contact& contact, const VecX& v) const {
+    return gap_rate(*model, at.q, v, contact);
   }
 };
 
-bool StepGradient::Impl::closes_with_another(const SolveRecord& impact, Index first) const {
-  SolveInputs motion;
-  motion.set_zero(*model);
-  motion.q = impact.v;
-  const auto count = static_cast<Index>(impact.contacts.contacts.size());
+/// The gap is not kept in an impact, where it counts as closed; its points are.
+double gap_of(const Contact& c) { return (c.point_a - c.point_b).dot(c.normal); }
+bool same_bodies(const Contact& a, const Contact& b) {
+  return a.body_a == b.body_a && a.body_b == b.body_b;
+}
+
+bool StepGradient::Impl::closes_with_another(const SolveRecord& impact) const {
+  const Contact& first = closed_contact(impact);
   const double speed = impact.v.cwiseAbs().maxCoeff();
-  for (Index c = 0; c < count; ++c) {
-    const Contact& contact = impact.contacts.contacts[c];
-    const double size = std::min(shape_size(*model, *parameters, contact.shape_a),
-                                 shape_size(*model, *parameters, contact.shape_b));
-    if (c == first ||
-        gap_of(impact, c) > gap_of(impact, first) + settings->projection_tolerance * size)
+  for (const Contact& c : impact.contacts.contacts) {
+    if (&c == &first || gap_of(c) > gap_of(first) + settings->projection_tolerance * c.size)
       continue;
-    if (internal::push_gap(*model, *parameters, impact, c, motion) < -kResting * speed) return true;
+    if (rate_of(impact, c, impact.v) < -kResting * speed) return true;
   }
   return false;
 }
@@ -164,43 +180,44 @@ void StepGradient::Impl::find_events() {
   for (std::size_t i = 0; i < stages.size(); ++i)
     if (stages[i].record().kind == SolveKind::Step) last_interval = i;
   if (!settings->impact_events) return;
+  const auto is_impact = [&](std::size_t i) {
+    return i < stages.size() && stages[i].record().kind == SolveKind::Impact;
+  };
   for (std::size_t i = 0, end = 0; i < stages.size(); i = std::max(end, i + 1)) {
-    if (stages[i].record().kind != SolveKind::Impact) continue;
-    for (end = i; end < stages.size() && stages[end].record().kind == SolveKind::Impact;) ++end;
     const SolveRecord& here = stages[i].record();
-    const Event event = event_of(i);
-    if (i == 0) {
-      event_before[0] = {event, acceleration_at(here)};
-    } else {
-      event_after[i - 1] = event;
+    std::size_t before = kNoStage, begin = i;
+    if (here.kind == SolveKind::Step) {
+      if (i == last_interval) continue;
+      if (here.closing.empty()) {
+        blame("an interval ended without an impact: its length is held");
+      } else {
+        event_after[i] = {&here.closing[0], &stages[i + 1].record()};
+        ++certificate.impacts;
+      }
+      before = i;
+      begin = i + 1;
     }
-    ++certificate.impacts;
-    if (closes_with_another(here, event.contact)) blame(kSameTime);
-    find_simultaneous(i, end);
-  }
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const bool interval = stages[i].record().kind == SolveKind::Step;
-    if (!interval || i == last_interval || event_after[i].impact != kNoStage) continue;
-    blame("an interval ended without an impact: its length is held");
+    for (end = begin; is_impact(end);) ++end;
+    if (end > begin) find_group(before, begin, end);
   }
 }
 
-StepGradient::Impl::Event StepGradient::Impl::event_of(std::size_t impact) const {
-  Event event{impact, 0};
-  const SolveRecord& here = stages[impact].record();
-  const auto count = static_cast<Index>(here.contacts.contacts.size());
-  for (Index c = 1; c < count; ++c)
-    if (gap_of(here, c) < gap_of(here, event.contact)) event.contact = c;
-  return event;
+const Contact& StepGradient::Impl::closed_contact(const SolveRecord& impact) const {
+  const std::vector<Contact>& contacts = impact.contacts.contacts;
+  return *std::ranges::min_element(contacts, {}, gap_of);
 }
 
 VecX StepGradient::Impl::acceleration_at(const SolveRecord& r) const {
-  const double dt = 1e-4 * settings->h;
-  Assembly assembly;
-  VecX a = VecX::Zero(model->v_size());
   const Index n = model->dynamic_v_size();
-  if (assemble_motion(*model, *parameters, {r.q, r.v, r.t, dt}, record->u, assembly))
-    a.head(n) = (assembly.v_free - r.v.head(n)) / dt;
+  VecX a = VecX::Zero(model->v_size()), f, dv;
+  applied_force(*model, *parameters, r.q, r.v, r.t, record->u, f);
+  add_gyroscopic(*model, *parameters, r.q, r.v, f);
+  VelocityMatrix M;
+  assemble_mass(*model, *parameters, r.q, M);
+  VelocitySolver solver;
+  if (!solver.factorize(M)) return a;
+  solver.solve(f, dv);
+  a.head(n) = dv;
   return a;
 }
 
@@ -214,33 +231,57 @@ bool StepGradient::Impl::moved_by(const SolveRecord& impact, BodyId id) const {
              .maxCoeff() > kUnmoved * speed;
 }
 
-void StepGradient::Impl::find_simultaneous(std::size_t begin, std::size_t end) {
-  SolveInputs motion;  // as all arrive
-  motion.set_zero(*model);
-  motion.q = stages[begin].record().v;
-  const double speed = motion.q.cwiseAbs().maxCoeff();
-  for (std::size_t i = begin + 1; i < end; ++i) {
+bool StepGradient::Impl::stands_alone(std::size_t impact, std::size_t begin,
+                                      std::size_t end) const {
+  const SolveRecord& here = stages[impact].record();
+  if (closes_with_another(here)) return false;
+  const Contact& contact = closed_contact(here);
+  for (std::size_t k = begin; k < end; ++k) {
+    if (k == impact) continue;
+    const SolveRecord& other = stages[k].record();
+    if (moved_by(other, contact.body_a) || moved_by(other, contact.body_b)) return false;
+    for (const Contact& c : other.contacts.contacts)
+      if (moved_by(here, c.body_a) || moved_by(here, c.body_b)) return false;
+  }
+  return true;
+}
+
+bool StepGradient::Impl::flies_after(std::size_t end) const {
+  return model->bilateral_count() == 0 && model->flexible_parts().empty() && end < stages.size() &&
+         stages[end].record().solution.lambda.isZero(0);
+}
+
+void StepGradient::Impl::find_group(std::size_t before, std::size_t begin, std::size_t end) {
+  const bool at_start = before == kNoStage;
+  const VecX& arriving = stages[begin].record().v;
+  const double speed = arriving.cwiseAbs().maxCoeff();
+  const SolveRecord* interval = at_start ? nullptr : &stages[before].record();
+  const auto among = [](const std::vector<Contact>& list, std::size_t from, const Contact& c) {
+    return std::any_of(list.begin() + static_cast<std::ptrdiff_t>(std::min(from, list.size())),
+                       list.end(), [&](const Contact& other) { return same_bodies(c, other); });
+  };
+  for (std::size_t i = begin; i < end; ++i) {
     const SolveRecord& here = stages[i].record();
-    const Event event = event_of(i);
-    // Pushed by another impact, not closing by itself: it has no time of its own.
-    if (internal::push_gap(*model, *parameters, here, event.contact, motion) >= -kResting * speed)
+    const Contact& contact = closed_contact(here);
+    if (here.pinned) continue;
+    if (!at_start && !interval->closing.empty() && same_bodies(contact, interval->closing[0])) {
+      // The one whose time was located; it must be the only contact that closed in its pair.
+      if (closes_with_another(here) || among(interval->closing, 1, contact)) blame(kSameTime);
       continue;
-    const Contact& contact = here.contacts.contacts[event.contact];
-    bool alone = !closes_with_another(here, event.contact);
-    for (std::size_t k = begin; k < end && alone; ++k) {
-      if (k == i) continue;
-      const SolveRecord& other = stages[k].record();
-      alone = !moved_by(other, contact.body_a) && !moved_by(other, contact.body_b);
-      for (const Contact& c : other.contacts.contacts)
-        alone = alone && !moved_by(here, c.body_a) && !moved_by(here, c.body_b);
     }
-    // Between the two all other bodies are taken to fly.
-    if (end < stages.size()) alone = alone && stages[end].record().solution.lambda.isZero(0);
-    if (!alone) {
+    // Pushed by another impact, not closing by itself: it has no time of its own.
+    if (rate_of(here, contact, arriving) >= -kResting * speed) continue;
+    if (!at_start && !among(interval->closing, 0, contact)) {
+      // Rested or overlapped before: it has its impact when the interval ends, whenever that is.
+      if (!among(interval->contacts.contacts, 0, contact))
+        blame("an impact was met after it had happened: its time is held");
+      continue;
+    }
+    if (!stands_alone(i, begin, end) || !flies_after(end)) {
       blame(kSameTime);
       continue;
     }
-    event_before[i] = {event, acceleration_at(here)};
+    event_before[i] = {{&contact, &here}, acceleration_at(here)};
     ++certificate.impacts;
   }
 }
@@ -355,21 +396,23 @@ void StepGradient::Impl::close_event(const Event& event, Stage* interval, double
   SolveInputs at_end, gap;
   at_end.set_zero(*model);
   gap.set_zero(*model);
-  const SolveRecord& impact = stages[event.impact].record();
-  internal::pull_gap(*model, *parameters, impact, event.contact, 1, with_parameters, at_end);
+  internal::pull_gap(*model, *parameters, *event.at, *event.contact, with_parameters, at_end);
   gap.parameters = at_end.parameters;
   if (interval != nullptr) {
     interval->pull(at_end.q, VecX::Zero(model->v_size()), nullptr, gap);
   } else {
     gap.q = at_end.q;
-    gap.duration = at_end.q.dot(impact.v);
+    gap.duration = at_end.q.dot(event.at->v);
   }
-  if (!(std::abs(gap.duration) > 0)) return;  // a gap that does not close has no time of its own
-  const double factor = -by_duration / gap.duration;
-  in.q += factor * gap.q;
-  in.v += factor * gap.v;
-  in.u += factor * gap.u;
-  in.parameters += factor * gap.parameters;
+  if (std::abs(gap.duration) > 0)  // a gap that does not close has no time of its own
+    add(-by_duration / gap.duration, gap, in);
+}
+
+void StepGradient::Impl::close_scale(Stage& impact, SolveInputs& in) {
+  SolveInputs gain;
+  gain.set_zero(*model);
+  impact.pull_gain(gain);
+  if (std::abs(gain.scale) > 0) add(-in.scale / gain.scale, gain, in);
 }
 
 void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in) {
@@ -412,9 +455,10 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     m.by_v.swap(in.v);
     in.q.setZero(n);
     in.v.setZero(n);
-    in.duration = 0;
+    in.duration = in.scale = 0;
     m.stages[i].pull(m.by_q, m.by_v, extra, in);
-    if (m.event_before[i].event.impact != kNoStage) {
+    if (m.stages[i].record().scaled) m.close_scale(m.stages[i], in);
+    if (m.event_before[i].event.contact != nullptr) {
       const double by_duration =
           in.q.dot(m.stages[i].record().v) + in.v.dot(m.event_before[i].acceleration) - by_left;
       m.close_event(m.event_before[i].event, nullptr, by_duration, in);
@@ -422,7 +466,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     if (m.stages[i].record().kind != SolveKind::Step || !m.settings->impact_events) continue;
     if (i == m.last_interval) {
       by_left = in.duration;
-    } else if (m.event_after[i].impact != kNoStage) {
+    } else if (m.event_after[i].contact != nullptr) {
       m.close_event(m.event_after[i], &m.stages[i], in.duration - by_left, in);
     }
   }
@@ -459,33 +503,42 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
   VecX q, v;
   // Moves (q, v) by the change of τ that keeps the gap of an event closed.
   const auto shift = [&](const Impl::Event& event, const VecX& q_rate, const VecX& v_rate) {
-    const SolveRecord& impact = m.stages[event.impact].record();
     SolveInputs rate;
     rate.set_zero(*m.model);
     rate.q = q_rate;
-    const double closing = internal::push_gap(*m.model, *m.parameters, impact, event.contact, rate);
+    const auto push = [&](const SolveInputs& x) {
+      return internal::push_gap(*m.model, *m.parameters, *event.at, *event.contact, x);
+    };
+    const double closing = push(rate);
     if (!(std::abs(closing) > 0)) return;
-    const double d_tau =
-        -internal::push_gap(*m.model, *m.parameters, impact, event.contact, d) / closing;
+    const double d_tau = -push(d) / closing;
     d.q += d_tau * q_rate;
     d.v += d_tau * v_rate;
     d_left -= d_tau;
   };
+  SolveInputs unit;
   for (std::size_t i = 0; i < m.stages.size(); ++i) {
-    if (m.event_before[i].event.impact != kNoStage)
-      shift(m.event_before[i].event, m.stages[i].record().v, m.event_before[i].acceleration);
-    const bool interval = m.stages[i].record().kind == SolveKind::Step;
-    const bool ends = interval && m.event_after[i].impact != kNoStage;
+    Stage& stage = m.stages[i];
+    if (m.event_before[i].event.contact != nullptr)
+      shift(m.event_before[i].event, stage.record().v, m.event_before[i].acceleration);
+    const bool interval = stage.record().kind == SolveKind::Step;
     SolveInputs before = d;
     before.duration = interval && i == m.last_interval ? d_left : 0;
-    m.stages[i].push(before, q, v);
+    stage.push(before, q, v);
+    if (stage.record().scaled) {
+      VecX none, by_scale;
+      unit.set_zero(*m.model);
+      unit.scale = 1;
+      stage.push(unit, none, by_scale);
+      const double gain = stage.push_gain(unit, by_scale);
+      if (std::abs(gain) > 0) v -= stage.push_gain(before, v) / gain * by_scale;
+    }
     d.q = q;
     d.v = v;
-    if (!ends) continue;
-    SolveInputs unit;
+    if (m.event_after[i].contact == nullptr) continue;
     unit.set_zero(*m.model);
     unit.duration = 1;
-    m.stages[i].push(unit, q, v);
+    stage.push(unit, q, v);
     shift(m.event_after[i], q, v);
   }
   m.note_errors();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// step/events.cpp: a step interrupted at each impact.
-//   first τ with Φ(q(τ)) = 0 on the path q(τ) = q ⊞ (τ v + ½ τ² a);  there  b_n = ε D_n v⁻, no
-//   force
-// The path comes from a trial solve with the contacts that touch already: a ball that lies on the
-// table does not fall through it while another one approaches. Impacts at the same instant are
-// resolved pair by pair, fastest first: all rows of a pair approach together, so none of them gains
-// energy, and a row of balls passes the momentum on as it should.
+// step/events.cpp: a step interrupted at each impact (step/impacts.cpp).
+//   first τ with Φ(q(τ)) = 0,   q(τ) the end of an interval of length τ
+// A trial solve with the contacts that touch already says which pairs will meet and about when: a
+// ball that lies on the table does not fall through it while another one approaches. The time
+// itself is located on the path that the interval takes: where bodies spin, hang on springs or
+// joints or touch others, an interval of length τ does not end where the trial passes at τ.
 #include <cmath>
 #include <limits>
 
@@ -16,11 +15,13 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kMaxAdvances = 100;  // of the search for the first contact of a pair
+constexpr int kMaxLocations = 30;  // intervals tried to locate an impact on their own path
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Fastest speed of a row that is still rest: rounding of the velocities themselves.
-double noise_speed(const StepRun& run) {
-  return run.x.v.size() == 0 ? 0 : 1e-13 * run.x.v.cwiseAbs().maxCoeff();
+/// Gap at which a pair is said to have met: far below the tolerance, so that differences of steps
+/// see a smooth function of the state.
+double meeting_gap(const StepRun& run, const Contact& contact) {
+  return 1e-4 * contact_tolerance(run, contact);
 }
 
 /// The bodies' paths within dt, from a trial solve: δ(τ) = τ v₀ + ½ τ² a, v(τ) = v₀ + τ a.
@@ -98,7 +99,7 @@ Impact first_touch(const StepRun& run, const Paths& paths, const Contact& contac
   const double* values = run.parameters.values.data();
   const Body& a = model.body(contact.body_a);
   const Body& b = model.body(contact.body_b);
-  const double tolerance = 1e-4 * contact_tolerance(run, contact);
+  const double tolerance = meeting_gap(run, contact);
   const Vec3 v = paths.linear(paths.start(), a) - paths.linear(paths.start(), b);
   const Vec3 g = paths.linear(paths.acceleration(), a) - paths.linear(paths.acceleration(), b);
   const double turning = turning_radius(model, run.parameters, contact.body_a) * paths.spin(a, dt) +
@@ -127,23 +128,29 @@ Impact first_touch(const StepRun& run, const Paths& paths, const Contact& contac
   }
 }
 
-/// Contacts that touch now or close slowly get rows; those that fly get none, and the first of them
-/// to arrive fast ends the interval. Returns its time.
-double sort_contacts(StepRun& run, const Paths& paths, double dt) {
+/// Contacts that touch now or close slowly get rows; those that fly get none. Those of them that
+/// arrive fast on the trial's path => `fast`; returns the time of the first.
+double sort_contacts(StepRun& run, const Paths& paths, double dt, std::vector<Contact>& fast) {
   StepWorkspace::Impl& work = run.work;
-  const double threshold = std::max(restitution_threshold(run), noise_speed(run));
+  const double threshold = impact_threshold(run);
   double first = dt;
   work.rows.contacts.clear();
+  fast.clear();
+  const Contact* last = nullptr;  // a pair of shapes meets once, wherever its contacts are
+  Impact impact;
   for (const Contact& contact : work.contacts.contacts) {
-    if (contact.gap <= contact_tolerance(run, contact)) {
+    if (contact.gap <= contact_tolerance(run, contact) || is_soft(run, contact)) {
       work.rows.contacts.push_back(contact);
       continue;
     }
-    const Impact impact = first_touch(run, paths, contact, dt);
+    const bool same = last != nullptr && pair_of(last->key) == pair_of(contact.key);
+    if (!same) impact = first_touch(run, paths, contact, dt);
+    last = &contact;
     if (impact.time == kNever) continue;
     if (impact.rate >= -threshold) {
       work.rows.contacts.push_back(contact);
-    } else {
+    } else if (!same) {
+      fast.push_back(contact);
       first = std::min(first, impact.time);
     }
   }
@@ -155,60 +162,89 @@ void keep_touching(StepRun& run) {
   work.rows.contacts.clear();
   work.rows.flexible = work.contacts.flexible;  // soft: no events of their own
   for (const Contact& contact : work.contacts.contacts) {
-    if (contact.gap <= contact_tolerance(run, contact)) work.rows.contacts.push_back(contact);
+    if (contact.gap <= contact_tolerance(run, contact) || is_soft(run, contact))
+      work.rows.contacts.push_back(contact);
   }
+}
+
+/// An interval of length dt with work.rows as they are => work.solution, work.delta, work.q.
+bool try_interval(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly) ||
+      !solve_velocities(run, dt, true, true))
+    return false;
+  find_displacement(run, dt);
+  boxplus(run.model, run.x.q, work.delta, work.q);
+  return true;
+}
+
+/// Moves the contacts to the configuration work.q; the index of the smallest gap.
+std::size_t measure_contacts(const StepRun& run, std::vector<Contact>& contacts) {
+  const Model& model = run.model;
+  const double* values = run.parameters.values.data();
+  std::size_t nearest = 0;
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    Contact& contact = contacts[c];
+    const ShapeInstance &a = model.shape(contact.shape_a), &b = model.shape(contact.shape_b);
+    const double* q = run.work.q.data();
+    const ContactPoint point =
+        distance(a.view(values), shape_pose(model.body(a.body), a, q, values), b.view(values),
+                 shape_pose(model.body(b.body), b, q, values));
+    contact.feature = point.feature;
+    contact.point_a = point.point_a;
+    contact.point_b = point.point_b;
+    contact.normal = point.normal;
+    contact.gap = point.gap;
+    if (contact.gap < contacts[nearest].gap) nearest = c;
+  }
+  return nearest;
+}
+
+/// Rate of the gap of a contact at the end of the interval tried.
+double closing_rate(const StepRun& run, const Contact& contact) {
+  VecX v = run.x.v;
+  v.head(run.model.dynamic_v_size()) = run.work.solution.v;
+  return gap_rate(run.model, run.work.q, v, contact);
+}
+
+/// Length of the interval that ends as the first of the fast contacts closes, about `tau`, at most
+/// `left`: secant steps between an end before the meeting and one behind it. Keeps in `fast` those
+/// that close there, first the one located; none where nothing closes after all.
+bool locate_impact(StepRun& run, double left, double& tau, std::vector<Contact>& fast) {
+  double lo = 0, hi = kNever, last_tau = 0, last_gap = 0;
+  std::size_t last = fast.size(), first = 0;
+  for (int i = 0;; ++i) {
+    if (!try_interval(run, tau)) return false;
+    first = measure_contacts(run, fast);
+    const double gap = fast[first].gap;
+    if (std::abs(gap) <= meeting_gap(run, fast[first])) break;
+    if (tau == left && gap > 0) break;
+    (gap > 0 ? lo : hi) = tau;
+    if (i == kMaxLocations || !(lo < hi)) break;
+    // The rate of the gap at the end is not quite its rate by τ: bodies that touch move with v⁺.
+    const double slope = first == last && tau != last_tau ? (gap - last_gap) / (tau - last_tau)
+                                                          : closing_rate(run, fast[first]);
+    last = first;
+    last_tau = tau;
+    last_gap = gap;
+    tau -= gap / slope;
+    if (!(tau > lo && tau < hi)) tau = hi == kNever ? left : 0.5 * (lo + hi);
+    tau = std::min(tau, left);
+    if (tau == last_tau) break;
+  }
+  std::swap(fast[0], fast[first]);
+  std::erase_if(fast,
+                [&](const Contact& c) { return std::abs(c.gap) > contact_tolerance(run, c); });
+  return true;
 }
 
 }  // namespace
-
-bool resolve_impacts(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  const auto& contacts = work.contacts.contacts;
-  const double threshold = std::max(restitution_threshold(run), noise_speed(run));
-  bool any = false;
-  while (run.report.events < run.settings.max_events) {
-    // The pair of bodies that touches and approaches fastest; contacts of a pair are neighbours.
-    double fastest = -threshold;
-    std::size_t begin = contacts.size();
-    for (std::size_t c = 0; c < contacts.size(); ++c) {
-      if (contacts[c].gap > contact_tolerance(run, contacts[c])) continue;
-      const double rate = gap_rate(run.model, run.x.q, run.x.v, contacts[c]);
-      if (rate >= fastest) continue;
-      fastest = rate;
-      begin = c;
-    }
-    if (begin == contacts.size()) return any;
-    const Contact& chosen = contacts[begin];
-    ContactSet pair;
-    for (const Contact& contact : contacts) {
-      if (contact.body_a == chosen.body_a && contact.body_b == chosen.body_b &&
-          contact.gap <= contact_tolerance(run, contact)) {
-        pair.contacts.push_back(contact);
-        pair.contacts.back().gap = 0;
-      }
-    }
-    assemble_impact(run.model, run.parameters, run.interval(run.settings.h), pair.contacts,
-                    {.h = run.settings.h,
-                     .friction = run.settings.friction,
-                     .pyramid_directions = run.settings.pyramid_directions},
-                    work.correction);
-    work.correction_solution = zero_solution(work.correction.problem);
-    work.correction_solution.v = run.x.v.head(run.model.dynamic_v_size());
-    if (!solve_and_report(run, SolveKind::Impact, 0, work.correction, pair,
-                          work.correction_solution))
-      return any;
-    run.x.v.head(run.model.dynamic_v_size()) = work.correction_solution.v;
-    ++run.report.events;
-    any = true;
-  }
-  run.report.events_exhausted = true;
-  return any;
-}
 
 bool step_with_events(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
   const double h = run.settings.h;
   double left = h;
+  std::vector<Contact> fast;
   for (int interval = 0; left > 0; ++interval) {
     // Too many: the rest as if events were off. Intervals are counted too, some end without one.
     if (run.report.events >= run.settings.max_events ||
@@ -217,24 +253,23 @@ bool step_with_events(StepRun& run) {
       return step_interval(run, left);
     }
     if (!detect(run, left)) return false;
-    if (resolve_impacts(run) && !detect(run, left)) return false;
+    if (resolve_impacts(run, interval == 0) && !detect(run, left)) return false;
 
     keep_touching(run);
-    if (!solve_velocities(run, left, false, true)) return false;
+    if (!solve_velocities(run, left, true, true)) return false;
     find_displacement(run, left);
     const std::size_t touching = work.rows.contacts.size();
-    const double first = sort_contacts(run, Paths(run, left), left);
-    if (first < left || work.rows.contacts.size() != touching) {
-      // The trial was for another interval or without the contacts that close slowly.
-      if (!assemble_motion(run.model, run.parameters, run.interval(first), run.u, work.assembly) ||
-          !solve_velocities(run, first, false))
-        return false;
-      find_displacement(run, first);
-    } else {
-      record_solve(run, SolveKind::Step, first, work.rows, work.solution);
+    double dt = sort_contacts(run, Paths(run, left), left, fast);
+    if (!fast.empty()) {
+      if (!locate_impact(run, left, dt, fast)) return false;
+    } else if (work.rows.contacts.size() != touching) {
+      if (!try_interval(run, left)) return false;  // the trial was without those that close slowly
     }
-    advance(run, first);
-    left = left - first > 1e-12 * h ? left - first : 0;
+    record_solve(run, SolveKind::Step, dt, work.assembly, work.rows, work.solution);
+    const bool ends = !(left - dt > 1e-12 * h);
+    if (run.record != nullptr && !ends) run.record->solves.back().closing = fast;
+    advance(run, dt);
+    left = ends ? 0 : left - dt;
   }
   return true;
 }

@@ -44,17 +44,19 @@ void find_motion(StepRun& run, double dt) {
   }
 }
 
-ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution) {
+ContactRowSettings row_settings(const StepRun& run, double dt, bool located) {
   const bool pile = run.settings.stabilisation == Stabilisation::Projection &&
                     run.work.rows.contacts.size() >= kPile;
-  return {
-      .h = dt,
-      .friction = run.settings.friction,
-      .pyramid_directions = run.settings.pyramid_directions,
-      .beta = run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0,
-      .restitution = restitution && run.model.law() == LawOfMotion::Inertial,
-      .restitution_threshold = restitution_threshold(run),
-      .touching = pile ? kTouching * run.settings.projection_tolerance : 0};
+  const bool baumgarte = run.settings.stabilisation == Stabilisation::Baumgarte;
+  return {.h = dt,
+          .friction = run.settings.friction,
+          .pyramid_directions = run.settings.pyramid_directions,
+          .beta = baumgarte ? run.settings.baumgarte : 0,
+          .restitution = run.model.law() == LawOfMotion::Inertial,
+          .impacts_located = located,
+          .restitution_threshold = restitution_threshold(run),
+          .touching = pile ? kTouching * run.settings.projection_tolerance : 0,
+          .resting = baumgarte ? 0 : run.settings.projection_tolerance};
 }
 
 /// Bodies that joints hold move with v⁺ like those that touch.
@@ -84,9 +86,7 @@ double restitution_threshold(const StepRun& run) {
 }
 
 double contact_tolerance(const StepRun& run, const Contact& contact) {
-  return run.settings.projection_tolerance *
-         std::min(run.work.measures.size(contact.shape_a),
-                  run.work.measures.size(contact.shape_b));
+  return run.settings.projection_tolerance * contact.size;
 }
 
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out) {
@@ -95,11 +95,20 @@ void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out) {
   find_flexible_contacts(run.model, run.parameters, q, {}, {}, settings, run.work.collision, out);
 }
 
-void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSet& contacts,
-                  const Solution& solution) {
+void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
+                  const ContactSet& contacts, const Solution& solution) {
   if (run.record == nullptr) return;
-  run.record->solves.push_back(
-      {kind, duration, run.x.q, run.x.v, run.x.t, contacts, solution, run.work.solved.residual});
+  SolveRecord& solve = run.record->solves.emplace_back();
+  solve.kind = kind;
+  solve.duration = duration;
+  solve.q = run.x.q;
+  solve.v = run.x.v;
+  solve.t = run.x.t;
+  solve.contacts = contacts;
+  solve.solution = solution;
+  solve.residual = run.work.solved.residual;
+  solve.branches.reserve(assembly.blocks.size());
+  for (const ContactBlock& block : assembly.blocks) solve.branches.push_back(block.branch);
 }
 
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
@@ -115,7 +124,7 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
     report.residual = std::max(report.residual, solved.residual.value);
     report.outcome = std::max(report.outcome, solved.outcome);
   }
-  if (record) record_solve(run, kind, duration, contacts, solution);
+  if (record) record_solve(run, kind, duration, assembly, contacts, solution);
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
@@ -141,12 +150,12 @@ bool detect(StepRun& run, double dt) {
   return true;
 }
 
-bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial) {
+bool solve_velocities(StepRun& run, double dt, bool located, bool trial) {
   Timer timer;
   StepWorkspace::Impl& work = run.work;
   const double beta =
       run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
-  work.row_settings = row_settings(run, dt, restitution);
+  work.row_settings = row_settings(run, dt, located);
   assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts, work.row_settings,
                 beta, work.assembly, work.rows.flexible);
   start_from(run.warm, run, dt, work.solution);
@@ -199,7 +208,10 @@ void find_displacement(StepRun& run, double dt) {
   const Index contacts = static_cast<Index>(work.assembly.blocks.size());
   for (Index c = 0; c < contacts; ++c) {
     const ContactBlock& block = work.assembly.blocks[c];
-    if (!work.solution.lambda.segment(block.row, block.dim).isZero(0)) touch(c);
+    // The last row of a pyramid holds its sliding speed, which is no impulse.
+    const bool pyramid =
+        work.row_settings.friction == FrictionModel::Pyramid && block.material.friction > 0;
+    if (!work.solution.lambda.segment(block.row, block.dim - (pyramid ? 1 : 0)).isZero(0)) touch(c);
   }
   work.flight.resize(n);
   free_flight(work.assembly.dynamics, v, dt, work.flight);
@@ -240,7 +252,7 @@ bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
   if (!detect(run, dt)) return false;
   run.work.rows = run.work.contacts;
-  if (!solve_velocities(run, dt, true)) return false;
+  if (!solve_velocities(run, dt, false)) return false;
   find_displacement(run, dt);
   advance(run, dt);
   return true;
@@ -255,13 +267,13 @@ bool step_with_cuts(StepRun& run, double length) {
     for (;; dt *= 0.5, ++cuts) {
       if (!detect(run, dt)) return false;
       run.work.rows = run.work.contacts;
-      if (!solve_velocities(run, dt, true, true)) return false;
+      if (!solve_velocities(run, dt, false, true)) return false;
       find_displacement(run, dt);
       boxplus(run.model, run.x.q, run.work.delta, run.work.q);
       run.report.inverted = inverted_elements(run.model, run.work.q);
       if (run.report.inverted <= before || cuts >= run.settings.max_cuts) break;
     }
-    record_solve(run, SolveKind::Step, dt, run.work.rows, run.work.solution);
+    record_solve(run, SolveKind::Step, dt, run.work.assembly, run.work.rows, run.work.solution);
     advance(run, dt);
     last = dt;
     left = left - dt > 1e-12 * length ? left - dt : 0;
@@ -281,7 +293,7 @@ bool step_with_halving(StepRun& run) {
     for (;; dt *= 0.5, ++halvings) {
       if (!detect(run, dt)) return false;
       run.work.rows = run.work.contacts;
-      if (!solve_velocities(run, dt, true, true)) return false;
+      if (!solve_velocities(run, dt, false, true)) return false;
       find_displacement(run, dt);
       if (halvings >= run.settings.max_halvings) break;
       boxplus(run.model, run.x.q, run.work.delta, run.work.q);
@@ -293,7 +305,7 @@ bool step_with_halving(StepRun& run) {
           [&](const Contact& c) { return -c.gap > overlap + share * contact_tolerance(run, c); });
       if (!deep) break;
     }
-    record_solve(run, SolveKind::Step, dt, run.work.rows, run.work.solution);
+    record_solve(run, SolveKind::Step, dt, run.work.assembly, run.work.rows, run.work.solution);
     advance(run, dt);
     last = dt;
     left = dt < left ? left - dt : 0;

@@ -4,6 +4,9 @@
 // (flexible parts: H of the step instead of M, so that their elements share the correction.)
 // Positions change, velocities do not. The rows are linear in δ and Φ, Ψ are not: each round
 // squares the error. A deep overlap is undone a share at a time, where the rows are still true.
+// A step that needs no round stands on the joints all the same, and changes of its joints move it
+// as a round would: the record gets that round (idle), with nothing to correct.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,7 +18,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kMaxRounds = 40;
-constexpr double kShare = 0.2;  // of the body size: largest overlap undone in one round
+constexpr int kPatience = 8;  // rounds that do not make the error smaller
 
 /// Length that joint errors are measured against: the smallest shape of a dynamic body.
 double smallest_size(const StepRun& run) {
@@ -52,30 +55,56 @@ double measure(StepRun& run, double joint_tolerance) {
   return std::max(worst, run.report.joint_error / joint_tolerance);
 }
 
+/// The round that was not needed, for the gradient: joints, ties, and the contacts that touch.
+void record_idle_round(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  std::erase_if(work.after.contacts,
+                [&](const Contact& c) { return c.gap > contact_tolerance(run, c); });
+  std::erase_if(work.after.flexible, [&](const FlexibleContact& c) {
+    return c.gap > run.settings.projection_tolerance * c.size;
+  });
+  assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
+                      work.after.contacts, work.correction, work.after.flexible);
+  work.correction_solution = zero_solution(work.correction.problem);
+  work.correction_solution.w = work.correction.problem.b;
+  work.solved.residual = {};
+  record_solve(run, SolveKind::Projection, 0, work.correction, work.after,
+               work.correction_solution);
+  run.record->solves.back().idle = true;
+}
+
 }  // namespace
 
 void project_positions(StepRun& run) {
   Timer timer;
   StepWorkspace::Impl& work = run.work;
-  const double size = smallest_size(run);
-  const double joint_tolerance = run.settings.projection_tolerance * size;
+  const double joint_tolerance = run.settings.projection_tolerance * smallest_size(run);
   double last = std::numeric_limits<double>::infinity();
   int stalled = 0;
+  bool clipped = false;  // a deep overlap shrinks by a fixed length
+  const bool projects = run.settings.stabilisation == Stabilisation::Projection;
+  const bool holds = run.model.bilateral_count() > 0 || !run.model.ties().empty();
   for (int round = 0;; ++round) {
     find_contacts_at(run, run.x.q, work.after);
     const double error = measure(run, joint_tolerance);
-    if (error <= 1 || run.settings.stabilisation != Stabilisation::Projection) break;
-    stalled = error > 0.9 * last ? stalled + 1 : 0;
-    if (round == kMaxRounds || stalled > 8) break;
+    if (error <= 1 && round == 0 && projects && holds && run.record != nullptr)
+      record_idle_round(run);
+    if (error <= 1 || !projects) break;
+    stalled = error > 0.9 * last && !clipped ? stalled + 1 : 0;
+    // Joints that contradict each other have no correction: another round finds none either.
+    const bool contradiction = work.solved.outcome != Outcome::Converged;
+    if (round == kMaxRounds || stalled > (contradiction ? 0 : kPatience)) break;
     last = error;
 
     assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
-                        work.after.contacts, kShare * size, work.correction, work.after.flexible);
+                        work.after.contacts, work.correction, work.after.flexible);
     work.correction_solution = zero_solution(work.correction.problem);
     if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
                           work.correction_solution))
       break;
-    if (run.record != nullptr) run.record->solves.back().deepest = kShare * size;
+    clipped = std::ranges::any_of(work.correction.blocks, [](const ContactBlock& block) {
+      return block.branch == BiasBranch::Clipped;
+    });
     work.delta.setZero(run.model.v_size());
     work.delta.head(run.model.dynamic_v_size()) = work.correction_solution.v;
     boxplus(run.model, run.x.q, work.delta, run.x.q);

@@ -40,11 +40,14 @@ void half_kick(StepRun& run, double dt, Assembly& out) {
   if (out.solver.factorize(p.H)) out.solver.solve(p.k, out.v_free);
 }
 
-ContactRowSettings row_settings(const StepRun& run, double dt) {
+/// `restitution`: of compliant contacts; the others have had their impacts.
+ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution) {
   return {.h = dt,
           .friction = run.settings.friction,
           .pyramid_directions = run.settings.pyramid_directions,
-          .restitution = false};
+          .restitution = restitution,
+          .impacts_located = true,
+          .restitution_threshold = restitution_threshold(run)};
 }
 
 bool substep(StepRun& run, double dt) {
@@ -52,14 +55,14 @@ bool substep(StepRun& run, double dt) {
   const Model& model = run.model;
   const Index n = model.dynamic_v_size();
   if (!detect(run, dt)) return false;
-  if (resolve_impacts(run) && !detect(run, dt)) return false;
+  if (resolve_impacts(run, false) && !detect(run, dt)) return false;
   work.rows = work.contacts;
 
   // First line: velocities that take the joints to Ψ = 0.
   Timer timer;
   half_kick(run, dt, work.assembly);
-  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts, row_settings(run, dt),
-                1.0, work.assembly);
+  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts,
+                row_settings(run, dt, true), 1.0, work.assembly);
   start_from(run.warm, run, dt, work.solution);
   VecX v_end;
   for (int chord = 0;; ++chord) {
@@ -83,8 +86,8 @@ bool substep(StepRun& run, double dt) {
   std::erase_if(work.rows.contacts,
                 [&](const Contact& c) { return c.gap > contact_tolerance(run, c); });
   half_kick(run, dt, work.assembly);
-  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts, row_settings(run, dt),
-                0.0, work.assembly);
+  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts,
+                row_settings(run, dt, false), 0.0, work.assembly);
   joint_rate(model, run.parameters, run.x.q, run.x.v, run.x.t, work.assembly.problem.e);
   start_from(run.warm, run, dt, work.solution);
   if (!solve_and_report(run, SolveKind::Step, 0, work.assembly, work.rows, work.solution))

@@ -95,10 +95,8 @@ void select_overlaps(StepRun& run, int round) {
   const double tolerance = run.settings.overlap_tolerance;
   double margin = 1;
   std::erase_if(run.work.after.contacts, [&](const Contact& c) {
-    const double size = std::min(shape_size(run.model, run.parameters, c.shape_a),
-                                 shape_size(run.model, run.parameters, c.shape_b));
-    margin = std::min(margin, std::abs(c.gap / (tolerance * size) + 1));
-    return c.gap >= -tolerance * size;
+    margin = std::min(margin, std::abs(c.gap / (tolerance * c.size) + 1));
+    return c.gap >= -tolerance * c.size;
   });
   if (run.record != nullptr) run.record->solves.back().selection_margin = margin;
   for (Contact& c : run.work.after.contacts)

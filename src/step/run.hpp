@@ -66,7 +66,8 @@ double contact_tolerance(const StepRun& run, const Contact& contact);
 bool detect(StepRun& run, double dt);
 /// Rows for work.rows, solution of the velocities at the end of dt => work.assembly, work.solution.
 /// A trial may turn out not to be the step: it leaves no record.
-bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial = false);
+/// `located`: rigid contacts bounce at located impacts, not here.
+bool solve_velocities(StepRun& run, double dt, bool located, bool trial = false);
 /// δ of the interval: h v⁺, and the second-order flight of all that nothing touches => work.delta.
 void find_displacement(StepRun& run, double dt);
 /// q ⊞ δ, v⁺, t + dt => x; impulses => warm.
@@ -81,8 +82,8 @@ void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record = true);
 /// Writes the solve that has just been made into the record, if there is one.
-void record_solve(StepRun& run, SolveKind kind, double duration, const ContactSet& contacts,
-                  const Solution& solution);
+void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
+                  const ContactSet& contacts, const Solution& solution);
 /// One interval with work.contacts as they are found.
 bool step_interval(StepRun& run, double dt);
 /// The same, halved while it ends in an overlap.
@@ -110,9 +111,15 @@ void project_positions(StepRun& run);
 // --- events.cpp ---
 /// The whole step, interrupted at each impact.
 bool step_with_events(StepRun& run);
+
+// --- impacts.cpp ---
+/// Speed above which an approach is an impact [m/s].
+double impact_threshold(const StepRun& run);
+/// A spring of its own: it has forces, and no impacts.
+bool is_soft(const StepRun& run, const Contact& contact);
 /// Impacts of all contacts in work.contacts that touch and approach, one pair after another; true
-/// when there was one.
-bool resolve_impacts(StepRun& run);
+/// when there was one. `at_start`: of the step.
+bool resolve_impacts(StepRun& run, bool at_start);
 
 // --- rattle.cpp ---
 bool step_rattle(StepRun& run);

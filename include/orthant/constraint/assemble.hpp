@@ -60,7 +60,7 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
 /// Correction δ of positions: min ½ δᵀMδ with C δ + Ψ = 0, D δ + Φ >= 0. Flexible parts: M + h²K +
 /// hB instead of M, h the length of the step.
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,
-                         double h, std::span<const Contact> contacts, double deepest, Assembly& out,
+                         double h, std::span<const Contact> contacts, Assembly& out,
                          std::span<const FlexibleContact> flexible = {});
 
 }  // namespace orthant

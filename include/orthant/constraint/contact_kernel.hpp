@@ -74,29 +74,54 @@ int contact_rows(bool planar, bool friction, bool rolling, const Vec3T<T>* frame
   return count;
 }
 
+/// What b_n is made from. Decided once, where the row is made (choose_bias()), kept in the record
+/// of the solve and read from there by the gradient.
+enum class BiasBranch : std::uint8_t {
+  None,         ///< 0: an impact that does not bounce
+  Gap,          ///< Φ/h: the gap may close and not more; a compliant contact on both sides of 0
+  Overlap,      ///< β Φ/h: pushed out by a share
+  Resting,      ///< Φ/h or β Φ/h by the sign of a rounding; differentiated as a gap that may close
+  DeadBand,     ///< 0: an open gap that counts as none; differentiated as a gap that may close
+  Restitution,  ///< s ε D_n v: leaves with ε times the speed of approach
+  Trial,        ///< Φ/h − D_n v: found at the trial configuration q ⊞ h v
+  Clipped,      ///< a correction of positions that undoes a part of the overlap: no Φ in it
+};
+
 /// What b_n depends on besides the gap.
 template <class T>
 struct NormalBiasT {
-  double h = 0;            ///< [s]
-  double beta = 0;         ///< share of an overlap removed in a step [-]
-  double max_push = 0;     ///< fastest removal [m/s]; 0: no limit
-  bool compliant = false;  ///< b_n = Φ/h on both sides: an implicit spring
-  bool bounces = false;    ///< the gap closes in this step and the contact approaches
-  T restitution{0};        ///< ε [-]
-  T approach{0};           ///< D_n v before the step [m/s], < 0 when approaching
+  T h{0};            ///< [s]
+  double beta = 0;   ///< share of an overlap removed in a step [-]
+  T restitution{0};  ///< s ε [-]
+  T approach{0};     ///< D_n v before the step (Trial: of the trial) [m/s], < 0 when approaching
 };
 
-/// b_n: the gap may close within the step and not more; an overlap is pushed out with β; a bounce
-/// leaves with ε times the speed of approach.
+/// b_n on a branch.
 template <class T>
-T normal_bias(const T& gap, const NormalBiasT<T>& data) {
-  T b = gap / data.h;
-  if (value_of(gap) < 0 && !data.compliant) {
-    b = data.beta * b;
-    if (data.max_push > 0 && value_of(b) < -data.max_push) b = T(-data.max_push);
+T normal_bias(BiasBranch branch, const T& gap, const NormalBiasT<T>& x) {
+  switch (branch) {
+    case BiasBranch::None:
+    case BiasBranch::Clipped:
+      return T(0);
+    case BiasBranch::Overlap:
+      return gap * T(x.beta) / x.h;
+    case BiasBranch::Restitution:
+      return x.restitution * x.approach;
+    case BiasBranch::Trial:
+      return gap / x.h - x.approach;
+    default:
+      return gap / x.h;
   }
-  if (data.bounces) b = min_of(b, T(data.restitution * data.approach));
-  return b;
+}
+
+/// The branch of a gap: which side of zero it is on, and whether a contact that bounces asks for
+/// more than it (the smaller b_n is the faster w_n).
+inline BiasBranch choose_bias(double gap, bool compliant, bool bounces,
+                              const NormalBiasT<double>& x) {
+  const BiasBranch side = gap < 0 && !compliant ? BiasBranch::Overlap : BiasBranch::Gap;
+  const bool faster = bounces && normal_bias(BiasBranch::Restitution, gap, x) <
+                                     normal_bias(side, gap, x);
+  return faster ? BiasBranch::Restitution : side;
 }
 
 }  // namespace orthant

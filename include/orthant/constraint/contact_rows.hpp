@@ -26,17 +26,23 @@ struct ContactRowSettings {
   int pyramid_directions = 4;        ///< in space, even; the plane has two
   double beta = 0;                   ///< share of an overlap removed in a step
   bool restitution = true;           ///< bounce where a gap closes within the step
+  /// Impacts are located: rigid contacts bounce there, and only compliant ones bounce here.
+  bool impacts_located = false;
   double restitution_threshold = 0;  ///< slowest approach that bounces [m/s]
+  double restitution_scale = 1;      ///< s: every ε counts s ε
   /// Gaps up to this share of the smaller shape count as none [-]: where positions are projected to
   /// a tolerance, what is left of them is noise, and in a pile the forces would depend on it.
   double touching = 0;
+  /// Overlaps up to this share of the smaller shape rest [-]: their sign is the projection's noise.
+  double resting = 0;
 };
 
 /// Where a contact went: its first block and row, and the frame its rows are written in.
 struct ContactBlock {
   Index block = 0, row = 0;
   Index dim = 0;  ///< rows of all its blocks
-  bool bounces = false;
+  BiasBranch branch = BiasBranch::None;
+  double bias = 0;  ///< b_n without the velocities that are given (of kinematic bodies) [m/s]
   Vec3 frame[3];          ///< normal, tangents (planar: normal, tangent, z)
   Vec3 lever_a, lever_b;  ///< from the centres to the contact point [m]
   ContactMaterial material;
@@ -51,11 +57,16 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
                          const ContactRowSettings& settings, CanonicalProblem& problem,
                          std::vector<double>& b, std::vector<ContactBlock>& blocks);
 
-/// Appends normal rows only, with b = Φ: corrections of positions. An overlap counts at most
-/// `deepest`, so that a deep one is undone in several linearisations.
+/// Largest overlap that one correction of positions undoes, where `size` is that of the contact:
+/// beyond it the rows are no longer true. A power of two between 0.185 and 0.37 of the size:
+/// constant but for jumps, so that it has no derivative by the shapes.
+double largest_correction(double size);
+
+/// Appends normal rows only, with b = Φ, at least −largest_correction(): corrections of positions.
+/// Soft contacts have blocks without rows.
 void append_contact_position_rows(const Model& model, const Parameters& parameters, const VecX& q,
-                                  std::span<const Contact> contacts, double deepest,
-                                  CanonicalProblem& problem, std::vector<double>& b);
+                                  std::span<const Contact> contacts, CanonicalProblem& problem,
+                                  std::vector<double>& b, std::vector<ContactBlock>& blocks);
 
 /// Fills F: compliances and the pyramid's couplings. To be called when all laws are there; leaves F
 /// empty where nothing needs it.

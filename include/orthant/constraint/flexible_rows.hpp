@@ -19,10 +19,11 @@ void append_flexible_rows(const Model& model, const Parameters& parameters, cons
                           const ContactRowSettings& settings, CanonicalProblem& problem,
                           std::vector<double>& b, std::vector<ContactBlock>& blocks);
 
-/// Normal rows with b = Φ, for corrections of positions.
+/// The same as append_contact_position_rows().
 void append_flexible_position_rows(const Model& model, const Parameters& parameters, const VecX& q,
-                                   std::span<const FlexibleContact> contacts, double deepest,
-                                   CanonicalProblem& problem, std::vector<double>& b);
+                                   std::span<const FlexibleContact> contacts,
+                                   CanonicalProblem& problem, std::vector<double>& b,
+                                   std::vector<ContactBlock>& blocks);
 
 /// Appends the rows of all ties to C, and e = share Ψ + what kinematic bodies do with v (empty:
 /// nothing). Share: 1/h in a step, 0 at an impact, 1 in a correction of positions.

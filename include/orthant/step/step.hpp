@@ -23,6 +23,12 @@ enum class Integrator : std::uint8_t {
   Rattle,  ///< position and velocity constraints of joints met at both ends, internal sub-steps
 };
 
+/// What a located impact makes of the restitution ε of its contacts.
+enum class RestitutionLaw : std::uint8_t {
+  EnergyBounded,  ///< s ε, the largest s in [0, 1] with which the impact gains no energy
+  Newton,         ///< ε itself: with friction an impact may gain energy
+};
+
 /// Which contact constraints a step has.
 enum class ConstraintScheme : std::uint8_t {
   Manifold,     ///< face manifolds, positions projected afterwards
@@ -44,6 +50,7 @@ struct StepSettings {
   bool impact_events = false;        ///< locate impacts within the step
   int max_events = 64;               ///< a step; the report says when reached
   double restitution_threshold = 0;  ///< speed below which ε = 0 [m/s]; 0: 2 g h
+  RestitutionLaw restitution_law = RestitutionLaw::EnergyBounded;  ///< of located impacts
   int max_halvings = 0;              ///< a step; 0: no step halving
   double halving_tolerance = 1e-3;   ///< overlap that halves, of the body size [-]
   /// Linearisations of the implicit step of flexible parts: 1 is linearly implicit. More stop when
@@ -78,10 +85,21 @@ struct SolveRecord {
   ContactSet contacts;
   Solution solution;
   Residual residual;
-  ContactRowSettings rows = {};  ///< Step: how gaps became rows
+  ContactRowSettings rows = {};  ///< Step, Impact: how gaps became rows
+  /// How b_n of every contact was made, in the order of `contacts`, flexible ones after the others.
+  std::vector<BiasBranch> branches = {};
   /// Step: dynamic bodies that moved with v⁺; the others flew, second order. Empty: all of them.
   std::vector<unsigned char> touched = {};
-  double deepest = 0;  ///< Projection: overlap undone in this round at most [m]
+  /// Step: the contacts whose closing ended it, as they are at its end. The first is the one whose
+  /// gap the time was located by, others closed with it. Empty: the interval has a length of its
+  /// own, that of the step or what was left of it.
+  std::vector<Contact> closing = {};
+  /// Impact: all its contacts overlapped when the step began. It happens at once, whatever the gap.
+  bool pinned = false;
+  /// Impact: s of the restitution, in rows.restitution_scale, was found by T(s) = T⁻.
+  bool scaled = false;
+  /// Projection: no correction was needed and none was made; its derivative is that of one more.
+  bool idle = false;
   /// Relcp: how near an overlap at q ⊞ h v, v the solution, is to the tolerance, relative to it: on
   /// the other side a row more or less is found. At most 1.
   double selection_margin = 1;

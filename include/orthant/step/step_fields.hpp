@@ -30,6 +30,8 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
   field("max_events", &S::max_events, "per step; the report says when reached", R{.lo = 0});
   field("restitution_threshold", &S::restitution_threshold,
         "slowest approach that bounces; 0: 2 g h", R{.unit = "m/s", .lo = 0});
+  field("restitution_law", &S::restitution_law,
+        "of located impacts; `energy_bounded` never gains energy, `newton` may with friction", R{});
   field("max_halvings", &S::max_halvings, "of a step that ends in an overlap; 0: none",
         R{.lo = 0, .hi = 30});
   field("halving_tolerance", &S::halving_tolerance, "overlap that halves, of the body size",

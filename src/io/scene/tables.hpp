@@ -149,6 +149,11 @@ struct Choices<ConstraintScheme> {
       {"multisphere", ConstraintScheme::Multisphere}};
 };
 template <>
+struct Choices<RestitutionLaw> {
+  static constexpr std::pair<std::string_view, RestitutionLaw> list[] = {
+      {"energy_bounded", RestitutionLaw::EnergyBounded}, {"newton", RestitutionLaw::Newton}};
+};
+template <>
 struct Choices<Integrator> {
   static constexpr std::pair<std::string_view, Integrator> list[] = {
       {"euler", Integrator::Euler}, {"rattle", Integrator::Rattle}};
