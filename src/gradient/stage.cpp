@@ -124,7 +124,7 @@ void Stage::assemble() {
   const StepSettings& settings = *context_.settings;
   const std::vector<Contact>& contacts = r.contacts.contacts;
   branches_.assign(contacts.size(), GapBranch::None);
-  const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h};
+  const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h, context_.u};
   switch (r.kind) {
     case SolveKind::Step:
     case SolveKind::Recursion:
