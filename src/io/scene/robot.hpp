@@ -48,7 +48,8 @@ struct RobotLink {
   Mat3 inertia = Mat3::Zero();  ///< about the centre, axes of the link
   std::vector<ShapeDescription> shapes = {};
   Colour colour = {};
-  bool world = false;  ///< a root that is the world
+  bool world = false;    ///< a root that is the world
+  bool carrier = false;  ///< without mass between two joints: a joint of several coordinates
 };
 
 /// A place on a link: a site, or a link that was folded into another.

@@ -282,8 +282,10 @@ class RobotWriter {
     scene_.frames.push_back(std::move(frame));
   }
 
-  /// Pairs of links by name, as pairs of the bodies they are part of.
+  /// Pairs of links by name, as pairs of the bodies they are part of, and neighbours across links
+  /// that only join.
   void exclude() {
+    if (!options_.self_collision && !robot_.own_groups) return;
     std::map<std::string, std::size_t> link_of;
     for (std::size_t i = 0; i < robot_.links.size(); ++i) link_of[robot_.links[i].name] = i;
     for (const RobotFrame& f : robot_.frames)
@@ -298,7 +300,14 @@ class RobotWriter {
       const std::string &p = names_[x->second], &q = names_[y->second];
       if (p != q && p != "world" && q != "world") pairs.insert(std::minmax(p, q));
     }
-    if (!options_.self_collision && !robot_.own_groups) return;
+    for (std::size_t i = 0; i < robot_.links.size(); ++i) {
+      Index p = robot_.links[i].parent;
+      if (p == kNone || !robot_.links[static_cast<std::size_t>(p)].carrier) continue;
+      while (p != kNone && robot_.links[static_cast<std::size_t>(p)].carrier)
+        p = robot_.links[static_cast<std::size_t>(p)].parent;
+      if (p != kNone && !robot_.links[static_cast<std::size_t>(p)].world)
+        pairs.insert(std::minmax(names_[i], names_[static_cast<std::size_t>(p)]));
+    }
     for (const auto& [a, b] : pairs) scene_.exclusions.push_back({a, b, where(0)});
   }
 

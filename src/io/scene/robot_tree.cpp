@@ -205,6 +205,7 @@ void give_carriers_mass(Robot& robot, XmlReader& xml) {
       mass += child.mass;
       moment += child.inertia.trace() / 3;
     }
+    link.carrier = true;
     link.mass = kCarrier * mass;
     link.inertia = kCarrier * moment * Mat3::Identity();
     names.push_back(link.name);

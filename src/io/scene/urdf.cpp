@@ -298,6 +298,10 @@ class UrdfReader {
       xml_.note("joint '" + joint.name + "' has no <limit>: it moves without end");
       return;
     }
+    if (limit->Attribute("lower") == nullptr && limit->Attribute("upper") == nullptr) {
+      xml_.ignore("<limit> without 'lower' and 'upper': the joint moves without end");
+      return;
+    }
     const double lower = xml_.number_or(*limit, "lower", 0),
                  upper = xml_.number_or(*limit, "upper", 0);
     if (lower > upper) {
