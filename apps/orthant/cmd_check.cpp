@@ -65,11 +65,11 @@ int run_check(const CheckOptions& options) {
   return code;
 }
 
-int run_new(const std::string& name) {
+int run_new(const std::string& name, const std::string& urdf) {
   const std::string path = name.ends_with(".yaml") ? name : name + ".yaml";
   if (std::filesystem::exists(path)) throw Error(path, "is there already; choose another name");
   const std::string stem = std::filesystem::path(path).stem().string();
-  write_file(path, starter_scene(stem));
+  write_file(path, urdf.empty() ? starter_scene(stem) : starter_robot(stem, urdf));
   fmt::print("wrote {}\n  orthant check {}\n  orthant run {} -o {}_run\n", path, path, path, stem);
   return kSuccess;
 }

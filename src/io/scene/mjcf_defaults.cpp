@@ -41,7 +41,7 @@ class Includes {
       return xml_.problem(include, "more than " + std::to_string(kMaxIncludes) + " includes");
     tinyxml2::XMLDocument document;
     try {
-      const std::string text = read_file(path);
+      const std::string text = read_regular_file(path, kMaxRobotFile);
       if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
         return xml_.problem(include, path + ":" + std::to_string(document.ErrorLineNum()) +
                                          ": is not XML");

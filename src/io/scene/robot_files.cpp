@@ -40,7 +40,7 @@ std::string find_robot_file(const std::string& robot, const std::string& name,
 void read_srdf(const std::string& path, const std::string& state, Robot& robot,
                std::vector<std::pair<std::string, double>>& posture) {
   XmlReader xml(path);
-  const XmlReader::Element& root = xml.parse(read_file(path), "robot");
+  const XmlReader::Element& root = xml.parse(read_regular_file(path, kMaxRobotFile), "robot");
   bool found = false;
   for (const XmlReader::Element* e = root.FirstChildElement(); e != nullptr;
        e = e->NextSiblingElement()) {

@@ -402,7 +402,7 @@ void add_urdf(const RobotDescription& options, std::size_t number, ReadContext& 
       text != nullptr ? options.file : context.path_of(options.where, options.file);
   std::string own;
   try {
-    if (text == nullptr) own = read_file(path);
+    if (text == nullptr) own = read_regular_file(path, kMaxRobotFile);
   } catch (const Error& error) {
     throw Error(options.where.text(), error.what());
   }
