@@ -123,8 +123,7 @@ TEST(Robot, StartsInsideItsLimitsOrWhereItIsToldTo) {
   EXPECT_THROW((void)load(folder, text, ", servos: {joints: [elbow], damping: 1}"), Error);
 }
 
-// Its lowest point on the floor, held by servos: it stands.
-TEST(Robot, StandsOnTheFloorHeldByItsServos) {
+std::string four_legs() {
   const std::string foot =
       "<collision><origin xyz='0 0 -0.4'/><geometry><sphere radius='0.05'/></geometry></collision>";
   std::string text = link("base", 4, "", "ixx='0.1' iyy='0.1' izz='0.1'");
@@ -135,11 +134,10 @@ TEST(Robot, StandsOnTheFloorHeldByItsServos) {
                   "<origin xyz='" + std::string(corner) +
                       "'/><axis xyz='0 1 0'/><limit lower='-1' upper='1' effort='20'/>");
   }
-  const TemporaryFolder folder;
-  const LoadedScene s = load(folder, robot(text),
-                             ", stand: true, servos: {stiffness: 60, damping: 2}",
-                             "bodies: [{name: floor, motion: fixed, shapes: {type: half_space}}]\n"
-                             "step: {h: 0.005}\n");
+  return robot(text);
+}
+
+void expect_stands(const LoadedScene& s) {
   const Body& base = s.model.body(s.model.find_body("base"));
   EXPECT_NEAR(s.state.q[base.q_begin + 2], 0.45, 1e-9);
   State x = s.state;
@@ -148,6 +146,17 @@ TEST(Robot, StandsOnTheFloorHeldByItsServos) {
   EXPECT_LT(report.joint_error, 1e-8);
   EXPECT_NEAR(x.q[base.q_begin + 2], 0.45, 2e-3);
   EXPECT_LT(x.v.cwiseAbs().maxCoeff(), 1e-3);
+}
+
+// Its lowest point on the floor, held by servos: it stands.
+TEST(Robot, StandsOnTheFloorHeldByItsServos) {
+  const TemporaryFolder folder;
+  expect_stands(load(folder, four_legs(), ", stand: true, servos: {stiffness: 60, damping: 2}",
+                     "bodies: [{name: floor, motion: fixed, shapes: {type: half_space}}]\n"
+                     "step: {h: 0.005}\n"));
+  // The scene that `orthant new --urdf` writes.
+  write_file(folder.file("new.yaml"), starter_robot("new", folder.file("r.urdf")));
+  expect_stands(load_scene(folder.file("new.yaml")));
 }
 
 TEST(Robot, InertiasOfNoBodyAreChangedByTheLeast) {
