@@ -51,7 +51,7 @@ struct BenchResult {
 };
 
 bool is_file(const std::string& name) {
-  for (const char* ending : {".yaml", ".yml", ".urdf"})
+  for (const char* ending : {".yaml", ".yml", ".urdf", ".xml"})
     if (name.ends_with(ending)) return true;
   return false;
 }

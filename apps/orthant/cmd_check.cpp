@@ -65,11 +65,11 @@ int run_check(const CheckOptions& options) {
   return code;
 }
 
-int run_new(const std::string& name) {
+int run_new(const std::string& name, const std::string& urdf) {
   const std::string path = name.ends_with(".yaml") ? name : name + ".yaml";
   if (std::filesystem::exists(path)) throw Error(path, "is there already; choose another name");
   const std::string stem = std::filesystem::path(path).stem().string();
-  write_file(path, starter_scene(stem));
+  write_file(path, urdf.empty() ? starter_scene(stem) : starter_robot(stem, urdf));
   fmt::print("wrote {}\n  orthant check {}\n  orthant run {} -o {}_run\n", path, path, path, stem);
   return kSuccess;
 }
@@ -79,7 +79,7 @@ int run_new(const std::string& name) {
 void add_check(Program& program) {
   const auto options = std::make_shared<CheckOptions>();
   Command command = program.command("check", "Say whether a scene is right, and what is in it");
-  command.option("files", options->files, "scenes: .yaml or .urdf").value_name("SCENE");
+  command.option("files", options->files, "scenes: .yaml, .urdf or .xml (MJCF)").value_name("SCENE");
   command
       .option("--set", options->scene.set,
               "key=value: a parameter of the scene, or a setting such as step.h")
@@ -94,11 +94,13 @@ void add_check(Program& program) {
 }
 
 void add_new(Program& program) {
-  const auto name = std::make_shared<std::string>();
+  const auto name = std::make_shared<std::string>(), urdf = std::make_shared<std::string>();
   Command command = program.command("new", "Write a commented scene to start from");
+  command.option("--urdf", *urdf, "a robot: on the floor, held in its posture by servos")
+      .value_name("FILE");
   command.option("name", *name, "of the scene; NAME.yaml is written").value_name("NAME").required();
-  command.footer("Example:\n  orthant new heap\n");
-  command.run([name] { return run_new(*name); });
+  command.footer("Example:\n  orthant new heap\n  orthant new go2 --urdf go2.urdf\n");
+  command.run([name, urdf] { return run_new(*name, *urdf); });
 }
 
 }  // namespace orthant::app

@@ -166,7 +166,7 @@ int run_scene(const RunCommandOptions& options) {
 void add_run(Program& program) {
   const auto options = std::make_shared<RunCommandOptions>();
   Command command = program.command("run", "Step a scene and record it in a folder");
-  command.option("scene", options->scene, "scene: .yaml or .urdf; not needed to resume")
+  command.option("scene", options->scene, "scene: .yaml, .urdf or .xml (MJCF); not needed to resume")
       .value_name("SCENE");
   command.option("-o,--output", options->folder, "folder of the run").value_name("DIR");
   command.option("--steps", options->run.steps, "end after this step").value_name("N");

@@ -41,7 +41,7 @@ FitModel toss_cube() {
 
 FitModel load_fit_model(const std::string& name) {
   if (name == "cube") return toss_cube();
-  for (const char* ending : {".yaml", ".yml", ".urdf"}) {
+  for (const char* ending : {".yaml", ".yml", ".urdf", ".xml"}) {
     if (!name.ends_with(ending)) continue;
     LoadedScene loaded = load_scene(name);
     return {std::move(loaded.model), std::move(loaded.parameters), loaded.settings, {}};
@@ -51,7 +51,7 @@ FitModel load_fit_model(const std::string& name) {
 }
 
 std::string fit_model_help() {
-  return "scene file (.yaml, .urdf), cube (the measured tosses), or a built-in scene";
+  return "scene file (.yaml, .urdf, .xml), cube (the measured tosses), or a built-in scene";
 }
 
 }  // namespace orthant::app

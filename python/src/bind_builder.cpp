@@ -189,24 +189,30 @@ void bind_specs(nb::module_& m) {
       .def(
           "__init__",
           [](MotorSpec* self, MotorKind kind, double target, double velocity,
-             std::optional<double> max_force, nb::object times, nb::object values) {
+             std::optional<double> max_force, nb::object times, nb::object values,
+             double stiffness, double damping) {
             new (self) MotorSpec{kind,
                                  target,
                                  velocity,
                                  max_force,
+                                 stiffness,
+                                 damping,
                                  to_doubles(times, "motor times"),
                                  to_doubles(values, "motor values")};
           },
           nb::arg("kind"), nb::arg("target") = 0.0, nb::arg("velocity") = 0.0,
           nb::arg("max_force") = nb::none(), nb::arg("times") = nb::make_tuple(),
-          nb::arg("values") = nb::make_tuple(),
+          nb::arg("values") = nb::make_tuple(), nb::arg("stiffness") = 0.0,
+          nb::arg("damping") = 0.0,
           "target [m, rad], velocity [m/s, rad/s], max_force [N, N m], None: as strong as it "
-          "takes.")
-      .def_ro("kind", &MotorSpec::kind, "Velocity or position.")
+          "takes. Servo: stiffness [N/m, N m/rad], damping [N s/m, N m s/rad].")
+      .def_ro("kind", &MotorSpec::kind, "Velocity, position or servo.")
       .def_ro("target", &MotorSpec::target, "At t = 0 [m, rad].")
       .def_ro("velocity", &MotorSpec::velocity, "[m/s, rad/s]")
       .def_ro("max_force", &MotorSpec::max_force, "[N, N m]; None: as strong as it takes.")
       .def_ro("times", &MotorSpec::times, "Of the table [s].")
+      .def_ro("stiffness", &MotorSpec::stiffness, "Of a servo [N/m, N m/rad].")
+      .def_ro("damping", &MotorSpec::damping, "Of a servo [N s/m, N m s/rad].")
       .def_ro("values", &MotorSpec::values, "Of the table [m, rad; m/s, rad/s].");
   nb::class_<FollowSpec>(m, "FollowSpec",
                          "Couples a joint to another: coordinate = ratio * that of the leader + "
@@ -266,6 +272,7 @@ void bind_specs(nb::module_& m) {
       .value("Prismatic", JointKind::Prismatic)
       .value("Ball", JointKind::Ball)
       .value("Distance", JointKind::Distance)
+      .value("Planar", JointKind::Planar)
       .value("LockX", JointKind::LockX)
       .value("LockY", JointKind::LockY)
       .value("LockZ", JointKind::LockZ)
@@ -275,7 +282,8 @@ void bind_specs(nb::module_& m) {
   nb::enum_<MotorKind>(m, "MotorKind", "What a motor drives.")
       .value("None_", MotorKind::None)
       .value("Velocity", MotorKind::Velocity)
-      .value("Position", MotorKind::Position);
+      .value("Position", MotorKind::Position)
+      .value("Servo", MotorKind::Servo);
 }
 
 void bind_parts(nb::class_<ModelBuilder>& c) {
@@ -349,7 +357,8 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
              std::string second, nb::object anchor, nb::object axis, nb::object anchor_a,
              nb::object anchor_b, std::optional<double> length, std::optional<double> lower,
              std::optional<double> upper, double stiffness, double damping, double rest,
-             double dry_friction, const MotorSpec* motor, const FollowSpec* follow, bool collide) {
+             double dry_friction, const MotorSpec* motor, const FollowSpec* follow, bool collide,
+             double start, double armature) {
             JointSpec s;
             s.name = std::move(name);
             s.kind = kind;
@@ -369,6 +378,8 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
             if (motor != nullptr) s.motor = *motor;
             if (follow != nullptr) s.follow = *follow;
             s.collide = collide;
+            s.start = start;
+            s.armature = armature;
             return index_of(b.add_joint(std::move(s)));
           },
           nb::arg("name") = "", nb::arg("kind") = JointKind::Weld, nb::arg("a") = "",
@@ -378,8 +389,10 @@ void bind_parts(nb::class_<ModelBuilder>& c) {
           nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(), nb::arg("stiffness") = 0.0,
           nb::arg("damping") = 0.0, nb::arg("rest") = 0.0, nb::arg("dry_friction") = 0.0,
           nb::arg("motor") = nb::none(), nb::arg("follow") = nb::none(), nb::arg("collide") = false,
+          nb::arg("start") = 0.0, nb::arg("armature") = 0.0,
           "anchor and axis in the world as built [m]; limits [m, rad], stiffness [N/m, N m/rad], "
-          "damping [N s/m, N m s/rad], dry_friction [N, N m].");
+          "damping [N s/m, N m s/rad], dry_friction [N, N m], start: coordinate as built [m, rad], "
+          "armature [kg, kg m^2].");
 }
 
 void bind_forces(nb::class_<ModelBuilder>& c) {
@@ -428,11 +441,40 @@ void bind_forces(nb::class_<ModelBuilder>& c) {
           nb::arg("name"), nb::arg("body"), nb::arg("callback"), "A force of your own.")
       .def(
           "add_joint_actuator",
-          [](ModelBuilder& b, std::string name, std::string joint, double gear) {
-            b.add_actuator(JointActuatorSpec{std::move(name), std::move(joint), gear});
+          [](ModelBuilder& b, std::string name, std::string joint, double gear,
+             std::optional<double> max_force, std::optional<double> lower,
+             std::optional<double> upper) {
+            b.add_actuator(JointActuatorSpec{std::move(name), std::move(joint), gear, max_force,
+                                             lower, upper});
           },
           nb::arg("name"), nb::arg("joint"), nb::arg("gear") = 1.0,
-          "u = 1 is a generalised force `gear` [N, N m] along the joint's coordinate.")
+          nb::arg("max_force") = nb::none(), nb::arg("lower") = nb::none(),
+          nb::arg("upper") = nb::none(),
+          "u = 1 is a generalised force `gear` [N, N m] along the joint's coordinate, cut at "
+          "max_force; u is cut to [lower, upper].")
+      .def(
+          "add_servo_actuator",
+          [](ModelBuilder& b, std::string name, std::string joint, bool speed, double gear,
+             std::optional<double> lower, std::optional<double> upper) {
+            b.add_actuator(ServoActuatorSpec{std::move(name), std::move(joint), speed, gear, lower,
+                                             upper});
+          },
+          nb::arg("name"), nb::arg("joint"), nb::arg("speed") = false, nb::arg("gear") = 1.0,
+          nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(),
+          "Adds gear * u to the target (or the speed) of the joint's servo.")
+      .def(
+          "add_frame",
+          [](ModelBuilder& b, std::string name, std::string body, const Pose* pose) {
+            b.add_frame({std::move(name), std::move(body), pose != nullptr ? *pose : Pose{}});
+          },
+          nb::arg("name"), nb::arg("body") = "world", nb::arg("pose") = nb::none(),
+          "A named place on a body, in the frame the body was given in.")
+      .def(
+          "exclude",
+          [](ModelBuilder& b, std::string first, std::string second) {
+            b.exclude(std::move(first), std::move(second));
+          },
+          nb::arg("a"), nb::arg("b"), "These two bodies never touch.")
       .def(
           "add_body_actuator",
           [](ModelBuilder& b, std::string name, std::string body, nb::object force,

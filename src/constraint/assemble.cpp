@@ -21,6 +21,7 @@ void begin_rows(Assembly& out) {
   out.problem.laws.clear();
   out.blocks.clear();
   out.b.clear();
+  out.softness.clear();
 }
 
 void copy(const std::vector<double>& from, VecX& to) {
@@ -50,9 +51,10 @@ void assemble_rows(const Model& model, const Parameters& parameters, const StepI
   const Index contact_rows = static_cast<Index>(out.b.size());
   out.b.resize(out.b.size() + static_cast<std::size_t>(joint_block_count(model)), 0.0);
   copy(out.b, p.b);
-  append_joint_rows(model, parameters, x.q, x.v, x.t, x.h, joint_beta, p, contact_rows);
+  append_joint_rows(model, parameters, x.q, x.v, x.t, x.h, joint_beta, p, contact_rows, x.u,
+                    &out.softness);
   append_tie_rows(model, x.q, x.v, 1 / x.h, p);
-  assemble_contact_F(out.blocks, settings.friction, p);
+  assemble_F(out.blocks, settings.friction, out.softness, p);
 }
 
 void append_trial_rows(const Model& model, const Parameters& parameters, const VecX& q_trial,
@@ -75,7 +77,7 @@ void append_trial_rows(const Model& model, const Parameters& parameters, const V
     out.blocks[c].branch = BiasBranch::Trial;
   }
   copy(out.b, p.b);
-  assemble_contact_F(out.blocks, settings.friction, p);
+  assemble_F(out.blocks, settings.friction, out.softness, p);
 }
 
 void assemble_impact(const Model& model, const Parameters& parameters, const StepInterval& x,
@@ -99,7 +101,7 @@ void assemble_impact(const Model& model, const Parameters& parameters, const Ste
   p.C = std::move(joints.C);
   joint_rate(model, parameters, x.q, x.v, x.t, p.e);
   append_tie_rows(model, x.q, x.v, 0, p);
-  assemble_contact_F(out.blocks, settings.friction, p);
+  assemble_F(out.blocks, settings.friction, out.softness, p);
 }
 
 void assemble_projection(const Model& model, const Parameters& parameters, const VecX& q, double t,

@@ -248,19 +248,25 @@ void append_contact_position_rows(const Model& model, const Parameters& paramete
   }
 }
 
-void assemble_contact_F(std::span<const ContactBlock> blocks, FrictionModel friction,
-                        CanonicalProblem& problem) {
+void assemble_F(std::span<const ContactBlock> blocks, FrictionModel friction,
+                std::span<const JointSoftness> joints, CanonicalProblem& problem) {
   problem.F.clear();
   const auto is_pyramid = [&](const ContactBlock& block) {
     return friction == FrictionModel::Pyramid && block.material.friction > 0;
   };
-  if (std::none_of(blocks.begin(), blocks.end(), [&](const ContactBlock& block) {
+  if (joints.empty() && std::none_of(blocks.begin(), blocks.end(), [&](const ContactBlock& block) {
         return block.material.compliance > 0 || is_pyramid(block);
       }))
     return;
   BlockRows& F = problem.F;
   const auto offset = problem.D.row_offsets();
-  const auto begin_row = [&] { F.begin_row(problem.laws[F.row_block_count()].dim); };
+  std::size_t servo = 0;
+  const auto begin_row = [&] {
+    const Index n = F.row_block_count();
+    F.begin_row(problem.laws[n].dim);
+    if (servo == joints.size() || joints[servo].block != n) return;
+    *F.add(n, offset[n], 1) = joints[servo++].value;
+  };
   for (const ContactBlock& block : blocks) {
     const Index n = block.block;
     const Index dim = problem.laws[n].dim;

@@ -182,6 +182,13 @@ void append_bilateral(const View& view, CanonicalProblem& problem, Value&& value
   }
 }
 
+/// What a control adds to the target or the speed of a servo.
+double control(const Model& model, const double* parameters, Index actuator, const VecX* u) {
+  if (actuator == kNone || u == nullptr || u->size() == 0) return 0;
+  const Actuator& a = model.actuators()[static_cast<std::size_t>(actuator)];
+  return parameters[a.parameter_begin] * std::clamp((*u)[actuator], a.lower, a.upper);
+}
+
 /// A Position motor's part of e that time brings; a Velocity motor's whole e.
 double drive(const Joint& j, const double* parameters, double t, double h) {
   const double now = motor_target(j.motor, parameters, t);
@@ -201,13 +208,13 @@ Index joint_limit_count(const Model& model) {
 Index joint_block_count(const Model& model) {
   Index count = joint_limit_count(model);
   for (const Joint& j : model.joints())
-    count += (j.motor.max_force != kNone) + (j.dry_friction != kNone);
+    count += j.motor.has_block() + (j.dry_friction != kNone);
   return count;
 }
 
 void append_joint_rows(const Model& model, const Parameters& parameters, const VecX& q,
                        const VecX& v, double t, double h, double beta, CanonicalProblem& problem,
-                       Index b_begin) {
+                       Index b_begin, const VecX* u, std::vector<JointSoftness>* softness) {
   ORTHANT_ASSERT(h > 0 && problem.b.size() >= b_begin + joint_block_count(model));
   const View view{model, parameters.values.data(), q};
   const double* x = view.parameters;
@@ -226,11 +233,11 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
 
   Index b = b_begin;
   for (const Joint& j : model.joints()) {
-    const bool motor = j.motor.max_force != kNone, friction = j.dry_friction != kNone;
+    const bool motor = j.motor.has_block(), friction = j.dry_friction != kNone;
     if (j.lower == kNone && j.upper == kNone && !motor && !friction) continue;
     const JointFramesT<double> f = view.frames(j);
     const JointRow row = joint_coordinate_row(j.kind, j.planar, f);
-    const double s = joint_coordinate(j.kind, j.planar, f), moved = prescribed(model, j, row, v);
+    const double s = joint_coordinate(j, f), moved = prescribed(model, j, row, v);
     const auto append = [&](const Law& law, double sign, double offset) {
       problem.laws.push_back(law);
       append_line(model, j, row, sign, problem.D);
@@ -240,7 +247,18 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
     const auto gap_rate = [&](double gap) { return gap >= 0 ? gap / h : beta * gap / h; };
     if (j.lower != kNone) append(Law::orthant(), 1, gap_rate(s - x[j.lower]));
     if (j.upper != kNone) append(Law::orthant(), -1, gap_rate(x[j.upper] - s));
-    if (motor) {
+    if (j.motor.kind == MotorKind::Servo) {
+      const Index block = problem.block_count();
+      const double k = x[j.motor.stiffness], c = x[j.motor.damping], sum = h * k + c;
+      const double speed =
+          motor_speed(j.motor, x, t + h) + control(model, x, j.motor.speed_control, u);
+      const double error = nearest_turn(j, motor_residual(j, f, x, t + h) -
+                                               control(model, x, j.motor.target_control, u));
+      const double limit = j.motor.max_force == kNone ? 0 : x[j.motor.max_force] * h;
+      append(j.motor.max_force == kNone ? Law::free() : Law::box(-limit, limit), 1,
+             (k * error - c * speed) / sum);
+      if (softness != nullptr) softness->push_back({block, 1 / (h * sum)});
+    } else if (motor) {
       // A limited servo is no constraint to be projected: it always steers to the end of the step.
       const double impulse = x[j.motor.max_force] * h;
       const double wanted = j.motor.kind == MotorKind::Position ? motor_residual(j, f, x, t + h) / h
@@ -274,7 +292,7 @@ void append_joint_position_rows(const Model& model, const Parameters& parameters
     if (j.lower == kNone && j.upper == kNone) continue;
     const JointFramesT<double> f = view.frames(j);
     const JointRow row = joint_coordinate_row(j.kind, j.planar, f);
-    const double s = joint_coordinate(j.kind, j.planar, f);
+    const double s = joint_coordinate(j, f);
     for (const auto& [limit, sign] : {std::pair{j.lower, 1.0}, {j.upper, -1.0}}) {
       if (limit == kNone) continue;
       problem.laws.push_back(Law::orthant());
@@ -313,7 +331,7 @@ double largest_joint_error(const Model& model, const Parameters& parameters, con
     if (j.motor_row != kNone && j.motor.kind == MotorKind::Position)
       largest = std::max(largest, std::abs(motor_residual(j, f, view.parameters, t)));
     if (j.lower == kNone && j.upper == kNone) continue;
-    const double s = joint_coordinate(j.kind, j.planar, f);
+    const double s = joint_coordinate(j, f);
     if (j.lower != kNone) largest = std::max(largest, view.parameters[j.lower] - s);
     if (j.upper != kNone) largest = std::max(largest, s - view.parameters[j.upper]);
   }
@@ -341,7 +359,7 @@ double joint_coordinate(const Model& model, const Parameters& parameters, const 
                         JointId joint) {
   const Joint& j = model.joint(joint);
   const View view{model, parameters.values.data(), q};
-  return joint_coordinate(j.kind, j.planar, view.frames(j));
+  return joint_coordinate(j, view.frames(j));
 }
 
 }  // namespace orthant

@@ -71,10 +71,16 @@ void add_actuator(const Model& model, const Parameters& parameters, const VecX& 
                f.data() + body.v_begin);
     return;
   }
+  if (actuator.kind != ActuatorKind::Joint) return;  // moves a servo: constraint/joint_rows.cpp
   const Joint& joint = model.joint(actuator.joint);
   const JointRow row =
       joint_coordinate_row(joint.kind, joint.planar, frames_of(model, parameters, q, joint));
-  const PairWrenchT<double> push = along_row(row, x[0] * u);
+  double force = x[0] * std::clamp(u, actuator.lower, actuator.upper);
+  if (actuator.max_force != kNone) {
+    const double limit = parameters[actuator.max_force];
+    force = std::clamp(force, -limit, limit);
+  }
+  const PairWrenchT<double> push = along_row(row, force);
   for (const auto& [id, w] : {std::pair{joint.a, push.a}, {joint.b, push.b}}) {
     if (id == kWorld || !model.body(id).is_dynamic()) continue;
     const Body& body = model.body(id);
@@ -127,6 +133,7 @@ SpringElement point_spring(const Model& model, const Parameters& parameters, con
       damp{0, spring.damping, spring.rest};
   e.stiffness = spring_implicit(stiff, d, 1.0);
   e.damping = spring_implicit(damp, d, 1.0);
+  e.inertia = ElementMatrix::Zero(3, 3);
   e.energy = spring_energy(spring, d);
   return e;
 }
@@ -138,7 +145,7 @@ SpringElement joint_spring(const Model& model, const Parameters& parameters, con
   const double k = joint.stiffness != kNone ? parameters[joint.stiffness] : 0;
   const double c = joint.damping != kNone ? parameters[joint.damping] : 0;
   const double stretch = joint.stiffness == kNone ? 0
-                                                  : joint_coordinate(joint.kind, joint.planar, f) -
+                                                  : joint_coordinate(joint, f) -
                                                         parameters[joint.rest];
   SpringElement e;
   e.a = joint.a;
@@ -161,8 +168,19 @@ SpringElement joint_spring(const Model& model, const Parameters& parameters, con
   e.stiffness(0, 0) = k;
   e.damping.resize(1, 1);
   e.damping(0, 0) = c;
+  e.inertia = ElementMatrix::Constant(
+      1, 1, joint.armature != kNone ? parameters[joint.armature] : 0.0);
   e.energy = 0.5 * k * stretch * stretch;
   return e;
+}
+
+double joint_speed(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   const Joint& joint) {
+  const SpringElement e = joint_spring(model, parameters, q, v, joint);
+  double rate = 0;
+  if (e.J_a.cols() > 0) rate += e.J_a.row(0).dot(velocity_of(model, e.a, v));
+  if (e.J_b.cols() > 0) rate += e.J_b.row(0).dot(velocity_of(model, e.b, v));
+  return rate;
 }
 
 void add_explicit(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // force/elements.hpp: everything that pushes, one by one, in model order.
 // A spring element acts between two bodies through a Jacobian J of one row (joint coordinate) or
-// three (the difference of two points): generalised force J'F, implicit part J'(h^2 K + h C)J.
+// three (the difference of two points): generalised force J'F, implicit part J'(h^2 K + h C + A)J, A
+// the armature of a joint.
 #pragma once
 
 #include "orthant/model/joint_kernel.hpp"
@@ -20,6 +21,7 @@ struct SpringElement {
   ElementVector force;      ///< spring and damper, along J
   ElementMatrix stiffness;  ///< K, symmetric positive semidefinite
   ElementMatrix damping;    ///< C
+  ElementMatrix inertia;    ///< of the coordinate itself (armature)
   double energy = 0;
 };
 
@@ -40,6 +42,10 @@ SpringElement point_spring(const Model& model, const Parameters& parameters, con
 SpringElement joint_spring(const Model& model, const Parameters& parameters, const VecX& q,
                            const VecX& v, const Joint& joint);
 
+/// Rate of a joint's coordinate.
+double joint_speed(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
+                   const Joint& joint);
+
 /// Adds gravity, body and point forces, callbacks and actuators to f: all that is explicit.
 void add_explicit(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
                   double t, const VecX& u, VecX& f);
@@ -50,7 +56,7 @@ void for_each_spring(const Model& model, const Parameters& parameters, const Vec
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Spring) use(point_spring(model, parameters, q, v, force));
   for (const Joint& joint : model.joints())
-    if (joint.stiffness != kNone || joint.damping != kNone)
+    if (joint.has_spring())
       use(joint_spring(model, parameters, q, v, joint));
 }
 

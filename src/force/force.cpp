@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // force/force.cpp: (model, parameters, q, v, u, t, h) => H, k and energies.
-//   H = M + h^2 J'KJ + h J'CJ,   k = M v* + h f + h J'CJ v,   a sum over springs and dampers
+//   H = M + h^2 J'KJ + h J'CJ + J'AJ,   k = M v* + h f + (h J'CJ + J'AJ) v,   a sum over springs,
+// dampers and armatures A
 // H is filled block by block; pairs of blocks appear only where a spring joins two dynamic bodies,
 // and only then H becomes sparse.
 #include "orthant/force/force.hpp"
@@ -35,7 +36,7 @@ bool has_coupling(const Model& model) {
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Spring && couples(model, force.a, force.b)) return true;
   for (const Joint& joint : model.joints())
-    if ((joint.stiffness != kNone || joint.damping != kNone) && couples(model, joint.a, joint.b))
+    if (joint.has_spring() && couples(model, joint.a, joint.b))
       return true;
   return false;
 }
@@ -102,27 +103,13 @@ void add_square(const internal::ElementRows& J, const internal::ElementMatrix& S
     }
 }
 
-/// What one spring adds to H and k. `kinematic`: how fast its ends are moved by prescribed bodies.
-void add_spring(const Model& model, const SpringElement& e, const VecX& v, double h,
-                Dynamics& dynamics, VelocityMatrix& H, VecX& k) {
-  const internal::ElementMatrix S = e.stiffness * (h * h) + e.damping * h;
-  internal::ElementVector push = internal::ElementVector::Zero(e.force.size());
+/// H += J'SJ: blocks of the two bodies, and their coupling as triplets.
+void add_matrix(const Model& model, const SpringElement& e, const internal::ElementMatrix& S,
+                Dynamics& dynamics, VelocityMatrix& H) {
   const std::pair<BodyId, const internal::ElementRows*> ends[] = {{e.a, &e.J_a}, {e.b, &e.J_b}};
-  for (const auto& [id, J] : ends) {
-    if (J->cols() == 0) continue;
-    const internal::ElementVector rate = *J * internal::velocity_of(model, id, v);
-    if (model.body(id).is_dynamic()) {
-      push += h * (e.damping * rate);
-    } else {
-      push -= (h * h) * (e.stiffness * rate);  // the prescribed end moves on during the step
-    }
-  }
-  for (const auto& [id, J] : ends) {
-    if (J->cols() == 0 || !model.body(id).is_dynamic()) continue;
-    const Body& body = model.body(id);
-    add_square(*J, S, H.block(body.dynamic));
-    k.segment(body.v_begin, body.v_size) += J->transpose() * push;
-  }
+  for (const auto& [id, J] : ends)
+    if (J->cols() > 0 && model.body(id).is_dynamic())
+      add_square(*J, S, H.block(model.body(id).dynamic));
   if (!couples(model, e.a, e.b)) return;
   const Body &A = model.body(e.a), &B = model.body(e.b);
   const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 6, 6> cross =
@@ -132,6 +119,29 @@ void add_spring(const Model& model, const SpringElement& e, const VecX& v, doubl
       dynamics.couplings.emplace_back(A.v_begin + i, B.v_begin + j, cross(i, j));
       dynamics.couplings.emplace_back(B.v_begin + j, A.v_begin + i, cross(i, j));
     }
+}
+
+/// What one spring adds to H and k. `kinematic`: how fast its ends are moved by prescribed bodies.
+void add_spring(const Model& model, const SpringElement& e, const VecX& v, double h,
+                Dynamics& dynamics, VelocityMatrix& H, VecX& k) {
+  const internal::ElementMatrix S = e.stiffness * (h * h) + e.damping * h + e.inertia;
+  internal::ElementVector push = internal::ElementVector::Zero(e.force.size());
+  const std::pair<BodyId, const internal::ElementRows*> ends[] = {{e.a, &e.J_a}, {e.b, &e.J_b}};
+  for (const auto& [id, J] : ends) {
+    if (J->cols() == 0) continue;
+    const internal::ElementVector rate = *J * internal::velocity_of(model, id, v);
+    if (model.body(id).is_dynamic()) {
+      push += h * (e.damping * rate) + e.inertia * rate;
+    } else {
+      push -= (h * h) * (e.stiffness * rate);  // the prescribed end moves on during the step
+    }
+  }
+  for (const auto& [id, J] : ends) {
+    if (J->cols() == 0 || !model.body(id).is_dynamic()) continue;
+    const Body& body = model.body(id);
+    k.segment(body.v_begin, body.v_size) += J->transpose() * push;
+  }
+  add_matrix(model, e, S, dynamics, H);
 }
 
 using BodyMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor, 6, 6>;
@@ -196,6 +206,13 @@ void assemble_mass(const Model& model, const Parameters& parameters, const VecX&
                    VelocityMatrix& M) {
   assemble_body_mass(model, parameters, q, M);
   internal::append_node_mass(model, parameters, M);
+  Dynamics armature;
+  for (const Joint& joint : model.joints()) {
+    if (joint.armature == kNone) continue;
+    const SpringElement e = internal::joint_spring(model, parameters, q, {}, joint);
+    add_matrix(model, e, e.inertia, armature, M);
+  }
+  if (!armature.couplings.empty()) make_sparse(armature, M);
 }
 
 namespace {
@@ -293,7 +310,7 @@ void assemble_dynamics_at(const Model& model, const Parameters& parameters, cons
 
 void assemble_metric(const Model& model, const Parameters& parameters, const VecX& q, double h,
                      Dynamics& scratch, VelocityMatrix& H) {
-  if (model.flexible_parts().empty()) return assemble_mass(model, parameters, q, H);
+  if (model.flexible_parts().empty()) return assemble_body_mass(model, parameters, q, H);
   assemble_body_mass(model, parameters, q, scratch.bodies);
   const VecX at_rest = VecX::Zero(model.v_size());
   VecX k = VecX::Zero(model.dynamic_v_size());  // of no use here
@@ -353,6 +370,11 @@ double kinetic_energy(const Model& model, const Parameters& parameters, const Ve
     energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) +
                      omega.dot(inertia_matrix(I) * omega));
   }
+  for (const Joint& joint : model.joints())
+    if (joint.armature != kNone) {
+      const double rate = internal::joint_speed(model, parameters, q, v, joint);
+      energy += 0.5 * parameters[joint.armature] * rate * rate;
+    }
   return energy + internal::flexible_kinetic_energy(model, parameters, v);
 }
 

@@ -256,6 +256,21 @@ void put_pair(R& r, const Joint& joint, const PairWrenchT<ScalarOf<R>>& w, doubl
   put_wrench(r, joint.b, w.b, sign);
 }
 
+/// Inertia of a joint's coordinate: A (rate before − rate after), as a mass.
+template <class R>
+void armature_element(R& r, const Joint& joint) {
+  using T = ScalarOf<R>;
+  const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, frames_of(r, joint));
+  T a[6], b[6];
+  r.velocity(joint.a, a);
+  r.velocity(joint.b, b);
+  const PairTwist<T> begin{linear_part(joint.planar, a), angular_part(joint.planar, a),
+                           linear_part(joint.planar, b), angular_part(joint.planar, b)};
+  const T push = r.parameter(joint.armature) *
+                 (rate_of(row, begin) - rate_of(row, end_twists(r, joint)));
+  put_pair(r, joint, along_row<T>(row, push), 1);
+}
+
 template <class R>
 void joint_spring_element(R& r, const Joint& joint) {
   using T = ScalarOf<R>;
@@ -264,19 +279,31 @@ void joint_spring_element(R& r, const Joint& joint) {
   const T stiffness = joint.stiffness != kNone ? r.parameter(joint.stiffness) : T(0);
   const T damping = joint.damping != kNone ? r.parameter(joint.damping) : T(0);
   const T stretch = joint.stiffness == kNone ? T(0)
-                                             : joint_coordinate<T>(joint.kind, joint.planar, f) -
+                                             : joint_coordinate<T>(joint, f) -
                                                    r.parameter(joint.rest);
-  const T push = joint_spring_balance<T>(stiffness, damping, stretch,
-                                         rate_of(row, end_twists(r, joint)), r.duration());
+  const PairTwist<T> end = end_twists(r, joint);
+  const T push =
+      joint_spring_balance<T>(stiffness, damping, stretch, rate_of(row, end), r.duration());
   put_pair(r, joint, along_row<T>(row, push), -1);
+  if (joint.armature != kNone) armature_element(r, joint);
+}
+
+/// A control, held at the ends of its range.
+template <class R>
+ScalarOf<R> cut_control(R& r, const Actuator& actuator, Index i) {
+  using T = ScalarOf<R>;
+  const double u = r.x.control(i);
+  if (u < actuator.lower || u > actuator.upper)
+    return T(std::clamp(u, actuator.lower, actuator.upper));
+  return r.control(i);
 }
 
 template <class R>
 void actuator_element(R& r, const Actuator& actuator, Index i) {
   using T = ScalarOf<R>;
-  const T impulse = r.control(i) * r.duration();
   T x[6];
   if (actuator.kind == ActuatorKind::Body) {
+    const T impulse = r.control(i) * r.duration();
     const Body& body = r.x.model.body(actuator.body);
     r.parameters(actuator.parameter_begin, body.planar ? 3 : 6, x);
     WrenchT<T> w = body_force<T>(body.planar, actuator.body_axes, r.place(actuator.body).pose.p, x);
@@ -285,9 +312,16 @@ void actuator_element(R& r, const Actuator& actuator, Index i) {
     put_wrench(r, actuator.body, w, 1);
     return;
   }
+  if (actuator.kind != ActuatorKind::Joint) return;  // with the rows of the joint
   const Joint& joint = r.x.model.joint(actuator.joint);
   const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, frames_of(r, joint));
-  put_pair(r, joint, along_row<T>(row, r.parameter(actuator.parameter_begin) * impulse), 1);
+  T force = r.parameter(actuator.parameter_begin) * cut_control(r, actuator, i);
+  if (actuator.max_force != kNone) {
+    const T limit = r.parameter(actuator.max_force);
+    if (value_of(force) > value_of(limit)) force = limit;
+    if (value_of(force) < -value_of(limit)) force = -limit;
+  }
+  put_pair(r, joint, along_row<T>(row, force * r.duration()), 1);
 }
 
 // --- contacts -----------------------------------------------------------------------------------
@@ -505,7 +539,25 @@ ScalarOf<R> drive_of(R& r, const Joint& j, double t, double h) {
 template <class R>
 ScalarOf<R> motor_error(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f, double t) {
   using T = ScalarOf<R>;
-  return joint_coordinate<T>(j.kind, j.planar, f) - target_at(r, j.motor, t);
+  return joint_coordinate<T>(j, f) - target_at(r, j.motor, t);
+}
+
+/// F λ + b of a servo (constraint/joint_rows.cpp), at the end of the interval.
+template <class R>
+ScalarOf<R> servo_offset(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f, double t,
+                         const ScalarOf<R>& h, double lambda) {
+  using T = ScalarOf<R>;
+  const auto control = [&](Index i) {
+    if (i == kNone) return T(0);
+    const Actuator& a = r.x.model.actuators()[static_cast<std::size_t>(i)];
+    return r.parameter(a.parameter_begin) * cut_control(r, a, i);
+  };
+  const T k = r.parameter(j.motor.stiffness), c = r.parameter(j.motor.damping), sum = h * k + c;
+  const T speed = r.parameter(j.motor.velocity) + slope_at(r, j.motor.table, t) +
+                  control(j.motor.speed_control);
+  const T error =
+      nearest_turn<T>(j, motor_error(r, j, f, t) - control(j.motor.target_control));
+  return (k * error - c * speed) / sum + T(lambda) / (h * sum);
 }
 
 enum class JointUse : std::uint8_t { Step, Impact, Position };
@@ -593,11 +645,11 @@ Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index 
                            double beta) {
   using T = ScalarOf<R>;
   const bool step = use == JointUse::Step;
-  const bool motor = step && j.motor.max_force != kNone, dry = step && j.dry_friction != kNone;
+  const bool motor = step && j.motor.has_block(), dry = step && j.dry_friction != kNone;
   if (j.lower == kNone && j.upper == kNone && !motor && !dry) return 0;
   const JointFramesT<T> f = frames_of(r, j);
   const JointRowT<T> along = joint_coordinate_row<T>(j.kind, j.planar, f);
-  const T s = joint_coordinate<T>(j.kind, j.planar, f);
+  const T s = joint_coordinate<T>(j, f);
   const T rate = rate_of(along, twists_of(r, j, use)), h = step ? r.duration() : T(1);
   const VecX& lambda = r.x.answer.lambda;
   Index count = 0;
@@ -618,7 +670,10 @@ Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index 
     r.lo(block + count, -impulse);
     r.hi(block + count, impulse);
   };
-  if (motor) {
+  if (motor && j.motor.kind == MotorKind::Servo) {
+    if (j.motor.max_force != kNone) bounds(j.motor.max_force);
+    put(1, servo_offset(r, j, f, t + dt, h, lambda[row + count]));
+  } else if (motor) {
     bounds(j.motor.max_force);
     put(1, j.motor.kind == MotorKind::Position ? motor_error(r, j, f, t + dt) / h
                                                : drive_of(r, j, t, dt));

@@ -109,7 +109,7 @@ void Stage::assemble() {
   const Parameters& parameters = *context_.parameters;
   const StepSettings& settings = *context_.settings;
   const std::vector<Contact>& contacts = r.contacts.contacts;
-  const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h};
+  const StepInterval at{r.q, r.v, r.t, is_interval() ? r.duration : settings.h, context_.u};
   switch (r.kind) {
     case SolveKind::Step:
     case SolveKind::Recursion:

@@ -104,7 +104,7 @@ void Stage::walk_step(R& reader) const {
                                         : assembly_.blocks[round(0).size()].block;
   block -= joint_block_count(model);
   for (const Joint& joint : model.joints()) {
-    if (joint.stiffness != kNone || joint.damping != kNone) joint_spring_element(reader, joint);
+    if (joint.has_spring()) joint_spring_element(reader, joint);
     bilateral(reader, joint, JointUse::Step, r.rows.beta);
     const Index count =
         joint_blocks_element(reader, joint, JointUse::Step, row, block, r.rows.beta);
@@ -216,6 +216,7 @@ void Stage::walk_impact(R& reader) const {
     reader.finish();
   }
   for (const Joint& joint : model.joints()) {
+    if (joint.armature != kNone) armature_element(reader, joint);
     bilateral(reader, joint, JointUse::Impact, 0);
     reader.finish();
   }

@@ -20,7 +20,9 @@ struct ModelBuilder::Specs {
   std::vector<FlexibleSpec> flexible;
   std::vector<NodeForceSpec> node_forces;
   std::vector<std::variant<BodyForceSpec, PointForceSpec, SpringSpec, CallbackSpec>> forces;
-  std::vector<std::variant<JointActuatorSpec, BodyActuatorSpec>> actuators;
+  std::vector<std::variant<JointActuatorSpec, BodyActuatorSpec, ServoActuatorSpec>> actuators;
+  std::vector<FrameSpec> frames;
+  std::vector<std::pair<std::string, std::string>> exclusions;
   std::optional<Vec3> gravity;
   LawOfMotion law = LawOfMotion::Inertial;
 };
@@ -56,6 +58,8 @@ struct ModelBuilder::Build {
   // build_joints.cpp
   void joints();
   void followers();
+  void exclusions();
+  void frames();
   Joint joint(const JointSpec& spec, std::string name);
   void joint_frames(const JointSpec& spec, Joint& j, const std::string& where);
   void joint_coordinate(const JointSpec& spec, Joint& j, const std::string& where);
@@ -64,6 +68,10 @@ struct ModelBuilder::Build {
   void gravity();
   void forces();
   void actuators();
+  void joint_actuator(const JointActuatorSpec& spec, Actuator& a, const std::string& where);
+  void servo_actuator(const ServoActuatorSpec& spec, Actuator& a, const std::string& where);
+  void control_range(const std::optional<double>& lower, const std::optional<double>& upper,
+                     Actuator& a, const std::string& where) const;
   Index wrench(const std::string& object, bool planar, const Vec3& force, const Vec3& torque,
                const std::string& where);
 

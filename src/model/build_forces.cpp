@@ -130,6 +130,56 @@ void ModelBuilder::Build::forces() {
   }
 }
 
+void ModelBuilder::Build::control_range(const std::optional<double>& lower,
+                                        const std::optional<double>& upper, Actuator& a,
+                                        const std::string& where) const {
+  a.lower = lower.value_or(a.lower);
+  a.upper = upper.value_or(a.upper);
+  if (!(a.lower <= a.upper))
+    internal::refuse(where, "the lower end of controls", "at most the upper one", a.lower);
+}
+
+void ModelBuilder::Build::joint_actuator(const JointActuatorSpec& s, Actuator& a,
+                                         const std::string& where) {
+  a.kind = ActuatorKind::Joint;
+  try {
+    a.joint = m.find_joint(s.joint);
+  } catch (const Error& error) {
+    throw Error(where, error.what());
+  }
+  if (!m.joint(a.joint).has_coordinate())
+    throw Error(where, "joint '" + s.joint + "' has no coordinate to push along");
+  need_finite(where, "gear", s.gear);
+  const std::string object = "actuator/" + a.name;
+  a.parameter_begin = table->add(object, "gear", s.gear, "N");
+  if (s.max_force) {
+    need_not_negative(where, "max_force", *s.max_force);
+    a.max_force = table->add(object, "max_force", *s.max_force, "N");
+  }
+  control_range(s.lower, s.upper, a, where);
+}
+
+void ModelBuilder::Build::servo_actuator(const ServoActuatorSpec& s, Actuator& a,
+                                         const std::string& where) {
+  a.kind = s.speed ? ActuatorKind::Speed : ActuatorKind::Target;
+  try {
+    a.joint = m.find_joint(s.joint);
+  } catch (const Error& error) {
+    throw Error(where, error.what());
+  }
+  Motor& motor = m.joints_[static_cast<std::size_t>(a.joint)].motor;
+  if (motor.kind != MotorKind::Servo)
+    throw Error(where, "joint '" + s.joint + "' has no servo to drive");
+  Index& control = s.speed ? motor.speed_control : motor.target_control;
+  if (control != kNone)
+    throw Error(where, "the servo of joint '" + s.joint + "' is driven by '" +
+                           m.actuators_[static_cast<std::size_t>(control)].name + "' already");
+  control = static_cast<Index>(m.actuators_.size());
+  need_finite(where, "gear", s.gear);
+  a.parameter_begin = table->add("actuator/" + a.name, "gear", s.gear, "");
+  control_range(s.lower, s.upper, a, where);
+}
+
 void ModelBuilder::Build::actuators() {
   for (const auto& any : specs.actuators) {
     Actuator a;
@@ -137,16 +187,9 @@ void ModelBuilder::Build::actuators() {
     if (a.name.empty()) a.name = "actuator" + std::to_string(m.actuators_.size());
     const std::string where = say("actuator", a.name), object = "actuator/" + a.name;
     if (const auto* s = std::get_if<JointActuatorSpec>(&any)) {
-      a.kind = ActuatorKind::Joint;
-      try {
-        a.joint = m.find_joint(s->joint);
-      } catch (const Error& error) {
-        throw Error(where, error.what());
-      }
-      if (!m.joint(a.joint).has_coordinate())
-        throw Error(where, "joint '" + s->joint + "' has no coordinate to push along");
-      need_finite(where, "gear", s->gear);
-      a.parameter_begin = table->add(object, "gear", s->gear, "N");
+      joint_actuator(*s, a, where);
+    } else if (const auto* servo = std::get_if<ServoActuatorSpec>(&any)) {
+      servo_actuator(*servo, a, where);
     } else {
       const auto& b = std::get<BodyActuatorSpec>(any);
       a.kind = ActuatorKind::Body;

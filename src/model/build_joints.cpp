@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // model/build_joints.cpp: joint specs => frames on both bodies, rows, features of the coordinate.
 // Both frames are cut from one frame in the world at the initial configuration, so a joint as built
-// has no error and its coordinate starts at 0 (a Distance at its length).
+// has no error; that of A is moved on by `start`, which the coordinate then has (a Distance: its
+// length).
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -39,6 +40,8 @@ Index rows_of(JointKind kind, bool planar) {
       return planar ? 2 : 5;
     case JointKind::Ball:
       return planar ? 2 : 3;
+    case JointKind::Planar:
+      return 3;
     case JointKind::LockRotation:
       return planar ? 1 : 3;
     case JointKind::Distance:
@@ -62,10 +65,30 @@ void ModelBuilder::Build::joints() {
     m.joints_.push_back(std::move(j));
   }
   for (Joint& j : m.joints_)
-    if (j.motor.kind != MotorKind::None && j.motor.max_force == kNone)
+    if (j.motor.kind != MotorKind::None && !j.motor.has_block())
       j.motor_row = m.bilateral_count_++;
+}
+
+void ModelBuilder::Build::exclusions() {
+  for (const auto& [a, b] : specs.exclusions) {
+    const std::string where = say("exclusion", a + "+" + b);
+    const BodyId x = find(a, where), y = find(b, where);
+    if (x == kWorld || y == kWorld || x == y)
+      throw Error(where, "an exclusion needs two different bodies");
+    m.joined_.push_back(std::minmax(x, y));
+  }
   std::sort(m.joined_.begin(), m.joined_.end());
   m.joined_.erase(std::unique(m.joined_.begin(), m.joined_.end()), m.joined_.end());
+}
+
+void ModelBuilder::Build::frames() {
+  for (const FrameSpec& s : specs.frames) {
+    const std::string where = say("frame", s.name);
+    if (s.name.empty()) throw Error(where, "a frame needs a name");
+    need_finite(where, "position", s.pose.x);
+    const BodyId body = find(s.body, where);
+    m.frames_.push_back({s.name, body, {body_point(body, s.pose.x), normalized(s.pose.p)}});
+  }
 }
 
 void ModelBuilder::Build::followers() {
@@ -131,8 +154,8 @@ Joint ModelBuilder::Build::joint(const JointSpec& s, std::string name) {
   if (j.a != kWorld && j.b != kWorld && m.body(j.a).planar != m.body(j.b).planar)
     throw Error(where, "a joint cannot join a planar and a spatial body, got '" + s.a + "' and '" +
                            s.b + "'");
-  if (j.planar && s.kind == JointKind::LockZ)
-    throw Error(where, "LockZ needs spatial bodies: planar ones have no z");
+  if (j.planar && (s.kind == JointKind::LockZ || s.kind == JointKind::Planar))
+    throw Error(where, "LockZ and Planar need spatial bodies: planar ones have no z");
   joint_frames(s, j, where);
   joint_coordinate(s, j, where);
   // A Distance with limits, a spring, a motor or a leader is a rope, a strut or a jack, no rod.
@@ -147,8 +170,13 @@ void ModelBuilder::Build::joint_frames(const JointSpec& s, Joint& j, const std::
   need_finite(where, "axis", s.axis);
   if (s.anchor_a) need_finite(where, "anchor_a", *s.anchor_a);
   if (s.anchor_b) need_finite(where, "anchor_b", *s.anchor_b);
+  need_finite(where, "start", s.start);
+  const bool slides = s.kind == JointKind::Prismatic, turns = s.kind == JointKind::Revolute;
+  if (s.start != 0 && !slides && !turns)
+    throw Error(where, "only Revolute and Prismatic joints have a start, got " + to_text(s.start));
   Quat turn;
-  if (s.kind == JointKind::Revolute || s.kind == JointKind::Prismatic) {
+  Vec3 along = Vec3::Zero();
+  if (slides || turns || s.kind == JointKind::Planar) {
     const double norm = s.axis.norm();
     if (!(norm > 0)) internal::refuse(where, "|axis|", "> 0", norm);
     const Vec3 axis = s.axis / norm;
@@ -162,8 +190,9 @@ void ModelBuilder::Build::joint_frames(const JointSpec& s, Joint& j, const std::
     if (j.planar && s.kind == JointKind::Prismatic) {
       turn = planar_pose(0.0, 0.0, std::atan2(axis[1], axis[0])).p;
     } else if (!j.planar) {
-      turn = turn_to(s.kind == JointKind::Revolute ? 2 : 0, axis);
+      turn = turn_to(slides ? 0 : 2, axis);
     }
+    along = axis;
   }
 
   const Pose X_WA = pose(j.a), X_WB = pose(j.b);
@@ -181,12 +210,12 @@ void ModelBuilder::Build::joint_frames(const JointSpec& s, Joint& j, const std::
   if (j.planar && (world_a[2] != 0 || world_b[2] != 0))
     internal::refuse(where, "the anchor z of a planar joint", "0",
                      world_a[2] != 0 ? world_a[2] : world_b[2]);
-  const auto local = [&](const Pose& X, const Vec3& point) {
-    return compose(inverse(X), Pose{point, turn});
-  };
+  Quat turn_a = turn;
+  if (slides && s.start != 0) world_b -= s.start * along;
+  if (turns && s.start != 0) turn_a = multiply(turn, exp_rotation(Vec3(0, 0, s.start)));
   const std::string object = "joint/" + j.name;
-  j.parameter_begin = frame(object, "a", j.planar, local(X_WA, world_a));
-  frame(object, "b", j.planar, local(X_WB, world_b));
+  j.parameter_begin = frame(object, "a", j.planar, compose(inverse(X_WA), Pose{world_a, turn_a}));
+  frame(object, "b", j.planar, compose(inverse(X_WB), Pose{world_b, turn}));
 
   if (s.kind == JointKind::Distance) {
     const double length = s.length.value_or((world_a - world_b).norm());
@@ -202,17 +231,26 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
   const bool angle = j.kind == JointKind::Revolute;
   const std::string unit = angle ? "rad" : "m", force = angle ? "N m" : "N";
   const bool any = s.lower || s.upper || s.stiffness != 0 || s.damping != 0 ||
-                   s.dry_friction != 0 || s.motor.kind != MotorKind::None;
+                   s.dry_friction != 0 || s.armature != 0 || s.motor.kind != MotorKind::None;
   if (any && !j.has_coordinate())
     throw Error(where,
-                "limits, motors, springs and dry friction need a joint with one coordinate: "
+                "limits, motors, springs, dry friction and armature need a joint with one coordinate: "
                 "Revolute, Prismatic or Distance");
+  const bool both = s.lower && s.upper && std::isfinite(*s.lower) && std::isfinite(*s.upper);
   for (const auto& limit : {s.lower, s.upper}) {
     if (!limit || std::isinf(*limit)) continue;
     need_finite(where, "a limit", *limit);
     // The angle of two frames in space is known up to full turns only.
-    if (angle && !j.planar && std::abs(*limit) >= std::numbers::pi)
-      internal::refuse(where, "a limit of a spatial hinge", "inside (-pi, pi)", *limit);
+    if (angle && !j.planar && !both && std::abs(*limit) >= std::numbers::pi)
+      internal::refuse(where, "the only limit of a spatial hinge", "inside (-pi, pi)", *limit);
+  }
+  if (angle && !j.planar && both) {
+    if (*s.upper - *s.lower >= 2 * std::numbers::pi)
+      internal::refuse(where, "the range of a spatial hinge", "less than a turn, 2 pi",
+                       *s.upper - *s.lower);
+    // (-pi, pi) holds most ranges; for others the angle is told by their middle.
+    if (*s.lower <= -std::numbers::pi || *s.upper >= std::numbers::pi)
+      j.middle = 0.5 * (*s.lower + *s.upper);
   }
   if (s.lower && s.upper && !(*s.lower <= *s.upper))
     internal::refuse(where, "the lower limit", "at most the upper one, " + to_text(*s.upper),
@@ -223,6 +261,7 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
   need_not_negative(where, "stiffness", s.stiffness);
   need_not_negative(where, "damping", s.damping);
   need_not_negative(where, "dry_friction", s.dry_friction);
+  need_not_negative(where, "armature", s.armature);
   need_finite(where, "rest", s.rest);
   if (s.stiffness > 0) {
     j.stiffness = table->add(object, "stiffness", s.stiffness, angle ? "N m/rad" : "N/m");
@@ -234,6 +273,12 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
   if (s.dry_friction > 0)
     j.dry_friction = table->add(object, "dry_friction", s.dry_friction, force);
 
+  if (s.armature > 0) {
+    if (m.law() == LawOfMotion::Overdamped)
+      throw Error(where, "the overdamped law knows no inertia, so no armature");
+    j.armature = table->add(object, "armature", s.armature, angle ? "kg m^2" : "kg");
+  }
+
   const MotorSpec& motor = s.motor;
   if (motor.kind == MotorKind::None) {
     if (!motor.times.empty() || motor.max_force)
@@ -243,7 +288,19 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
   need_finite(where, "motor.target", motor.target);
   need_finite(where, "motor.velocity", motor.velocity);
   j.motor.kind = motor.kind;
-  if (motor.kind == MotorKind::Position)
+  if (motor.kind != MotorKind::Servo && (motor.stiffness != 0 || motor.damping != 0))
+    throw Error(where, "only a servo has a stiffness and a damping");
+  if (motor.kind == MotorKind::Servo) {
+    need_not_negative(where, "motor.stiffness", motor.stiffness);
+    need_not_negative(where, "motor.damping", motor.damping);
+    if (!(motor.stiffness + motor.damping > 0))
+      throw Error(where, "a servo needs a stiffness or a damping > 0");
+    j.motor.stiffness =
+        table->add(object, "motor.stiffness", motor.stiffness, angle ? "N m/rad" : "N/m");
+    j.motor.damping =
+        table->add(object, "motor.damping", motor.damping, angle ? "N m s/rad" : "N s/m");
+  }
+  if (motor.kind != MotorKind::Velocity)
     j.motor.target = table->add(object, "motor.target", motor.target, unit);
   j.motor.velocity = table->add(object, "motor.velocity", motor.velocity, unit + "/s");
   if (motor.max_force) {
@@ -251,7 +308,7 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
     j.motor.max_force = table->add(object, "motor.max_force", *motor.max_force, force);
   }
   j.motor.table = time_table(object, "motor.table", motor.times, motor.values,
-                             motor.kind == MotorKind::Position ? unit : unit + "/s", where);
+                             motor.kind == MotorKind::Velocity ? unit + "/s" : unit, where);
 }
 
 }  // namespace orthant

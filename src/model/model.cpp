@@ -113,6 +113,14 @@ Index Model::find_actuator(std::string_view name) const {
   return find_name(actuators(), sorted, name, "actuator");
 }
 
+Index Model::find_frame(std::string_view name) const {
+  std::vector<Index> sorted(frames_.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<Index>(i);
+  std::sort(sorted.begin(), sorted.end(),
+            [&](Index i, Index j) { return frames_[i].name < frames_[j].name; });
+  return find_name(frames(), sorted, name, "frame");
+}
+
 Index Model::find_part(std::string_view name) const {
   std::vector<Index> sorted(flexible_parts_.size());
   for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<Index>(i);

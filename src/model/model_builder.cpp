@@ -103,6 +103,18 @@ ModelBuilder& ModelBuilder::add_actuator(BodyActuatorSpec spec) {
   specs_->actuators.emplace_back(std::move(spec));
   return *this;
 }
+ModelBuilder& ModelBuilder::add_actuator(ServoActuatorSpec spec) {
+  specs_->actuators.emplace_back(std::move(spec));
+  return *this;
+}
+ModelBuilder& ModelBuilder::add_frame(FrameSpec spec) {
+  specs_->frames.push_back(std::move(spec));
+  return *this;
+}
+ModelBuilder& ModelBuilder::exclude(std::string a, std::string b) {
+  specs_->exclusions.emplace_back(std::move(a), std::move(b));
+  return *this;
+}
 ModelBuilder& ModelBuilder::set_gravity(const Vec3& gravity) {
   specs_->gravity = gravity;
   return *this;
@@ -133,6 +145,9 @@ Model ModelBuilder::build() const {
   b.joints();
   b.m.joint_by_name_ = sort_names(b.m.joints(), "joint");
   b.followers();
+  b.exclusions();
+  b.frames();
+  (void)sort_names(b.m.frames(), "frame");
   b.forces();
   (void)sort_names(b.m.forces(), "force");
   b.node_forces();

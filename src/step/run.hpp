@@ -54,7 +54,7 @@ struct StepRun {
   StepReport& report;
   StepRecord* record;
 
-  StepInterval interval(double dt) const { return {x.q, x.v, x.t, dt}; }
+  StepInterval interval(double dt) const { return {x.q, x.v, x.t, dt, &u}; }
 };
 
 /// Slowest approach that bounces [m/s]: the setting, or the speed gravity adds in two steps.

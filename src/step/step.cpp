@@ -79,6 +79,11 @@ void check_arguments(const StepRun& run) {
     if (s.friction == FrictionModel::Pyramid)
       throw Error("step settings.friction", "Pyramid does not take flexible parts");
   }
+  if (s.integrator == Integrator::Rattle)
+    for (const Joint& joint : run.model.joints())
+      if (joint.motor.kind == MotorKind::Servo)
+        throw Error("step settings.integrator",
+                    "Rattle does not take servos, as that of joint '" + joint.name + "'");
   validate(run.model, run.x, "state");
   if (run.parameters.values.size() != run.model.parameter_table().size())
     throw Error("parameters", "expected " + std::to_string(run.model.parameter_table().size()) +

@@ -153,6 +153,51 @@ TEST(PartsGradient, ArmWithMotorsSpringsLimitsAndDryFriction) {
   expect_exact(b.build(), tight(), 8, 0.95, MatX::Constant(2, 8, 0.5));
 }
 
+// One servo that is cut, one that is not, one without limit, all with controls; armatures, a planar
+// joint, a start.
+TEST(PartsGradient, ServosArmaturesAndAPlanarJoint) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.4});
+  const auto link = [&](const char* name, double x) {
+    b.add_body({.name = name,
+                .position = {x, 0, 1},
+                .orientation = exp_rotation(Vec3(0.1, 0, 0)),
+                .shapes = {{.shape = Shape::box(0.2, 0.03, 0.04), .material = "m"}}});
+  };
+  link("a", 0.2);
+  link("b", 0.6);
+  link("c", 1.0);
+  b.add_joint({.name = "base", .kind = JointKind::Planar, .a = "a", .axis = {0.1, 1, 0}});
+  const auto hinge = [&](const char* name, const char* a, const char* c, double x,
+                         std::optional<double> limit) {
+    b.add_joint({.name = name,
+                 .kind = JointKind::Revolute,
+                 .a = a,
+                 .b = c,
+                 .anchor = {x, 0, 1},
+                 .axis = {0, 1, 0.2},
+                 .start = 0.4,
+                 .armature = 0.02,
+                 .motor = {.kind = MotorKind::Servo,
+                           .target = 0.5,
+                           .velocity = 0.2,
+                           .max_force = limit,
+                           .stiffness = 30,
+                           .damping = 0.5}});
+  };
+  hinge("cut", "b", "a", 0.4, 0.05);
+  hinge("held", "c", "b", 0.8, 50.0);
+  b.add_actuator(ServoActuatorSpec{.name = "to", .joint = "held", .gear = 0.7});
+  b.add_actuator(ServoActuatorSpec{.name = "spin", .joint = "held", .speed = true});
+  b.add_actuator(
+      JointActuatorSpec{.name = "push", .joint = "held", .gear = 2, .max_force = 0.6});
+  const GradientCheck check = expect_exact(b.build(), tight(), 6, 0.9, MatX::Constant(3, 6, 0.5));
+  for (const char* name :
+       {"joint/held.motor.stiffness", "joint/held.motor.damping", "joint/held.motor.target",
+        "joint/cut.motor.max_force", "joint/held.armature", "actuator/to.gear"})
+    EXPECT_EQ(row_of(check, name).status, CheckStatus::Compared) << name;
+}
+
 TEST(PartsGradient, WeldPinSliderAndRodInThePlane) {
   ModelBuilder b;
   b.add_material({.name = "m", .friction = 0.4});

@@ -21,6 +21,7 @@ struct Assembly {
   Dynamics dynamics;                 ///< of assemble_motion()
   VecX v_free;                       ///< H v_free = k
   std::vector<double> b;
+  std::vector<JointSoftness> softness;  ///< of servos
   VelocitySolver solver;
 };
 
@@ -30,6 +31,7 @@ struct StepInterval {
   const VecX& v;  ///< State::v
   double t = 0;
   double h = 0;
+  const VecX* u = nullptr;  ///< controls, read for servos; null or empty: none
 };
 
 /// First half of a step's problem: H and k from the forces, and v_free, from which one knows where

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "orthant/constraint/joint_rows.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/constraint/contact_kernel.hpp"
 #include "orthant/model/model.hpp"
@@ -68,10 +69,10 @@ void append_contact_position_rows(const Model& model, const Parameters& paramete
                                   std::span<const Contact> contacts, CanonicalProblem& problem,
                                   std::vector<double>& b, std::vector<ContactBlock>& blocks);
 
-/// Fills F: compliances and the pyramid's couplings. To be called when all laws are there; leaves F
-/// empty where nothing needs it.
-void assemble_contact_F(std::span<const ContactBlock> blocks, FrictionModel friction,
-                        CanonicalProblem& problem);
+/// Fills F: compliances, the pyramid's couplings, and the entries of servos (`joints`, by block).
+/// To be called when all laws are there; leaves F empty where nothing needs it.
+void assemble_F(std::span<const ContactBlock> blocks, FrictionModel friction,
+                std::span<const JointSoftness> joints, CanonicalProblem& problem);
 
 /// Impulse on body A in world axes, and rolling torque, of a contact's rows of λ.
 void contact_impulse(const ContactBlock& block, FrictionModel friction, bool planar,

@@ -7,6 +7,8 @@
 // prescribed motion exact at the end of the step.
 #pragma once
 
+#include <vector>
+
 #include "orthant/model/model.hpp"
 #include "orthant/problem/problem.hpp"
 
@@ -19,10 +21,17 @@ Index joint_limit_count(const Model& model);
 
 /// Appends C and writes e (resized to bilateral_count()); appends laws and D and writes
 /// b[b_begin …), which the caller has sized. `v` is State::v, read for kinematic bodies only.
-/// Limits: Orthant with gap/h; motors with a limit and dry friction: Box of +- force h.
+/// Limits: Orthant with gap/h; motors with a limit and dry friction: Box of +- force h. A servo has
+/// an entry in F, too: F = 1/(h (h k + c)), so that λ = h [k (target - s⁺) + c (speed - ṡ⁺)] where
+/// w = 0; it is left in `softness`. `u`: controls, null or empty where there are none.
+struct JointSoftness {
+  Index block = 0;
+  double value = 0;  ///< of F [m/(N s^2) and the like]
+};
 void append_joint_rows(const Model& model, const Parameters& parameters, const VecX& q,
                        const VecX& v, double t, double h, double beta, CanonicalProblem& problem,
-                       Index b_begin);
+                       Index b_begin, const VecX* u = nullptr,
+                       std::vector<JointSoftness>* softness = nullptr);
 
 /// The same rows for a correction of positions: C delta + Psi = 0, D delta + Phi >= 0, limits only.
 /// Velocity motors keep their row with e = 0 (the correction does not turn them).

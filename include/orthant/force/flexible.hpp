@@ -17,7 +17,7 @@ void assemble_dynamics_at(const Model& model, const Parameters& parameters, cons
 /// The matrix that corrections of positions are small in: M of the bodies, and of flexible parts
 /// the H of a step of length h at q. In M alone a correction would dent the surface node by node;
 /// the elements then throw back what dented them, and a part on curved supports never came to rest.
-/// Without flexible parts: assemble_mass().
+/// Without flexible parts: the masses of the bodies.
 void assemble_metric(const Model& model, const Parameters& parameters, const VecX& q, double h,
                      Dynamics& scratch, VelocityMatrix& H);
 

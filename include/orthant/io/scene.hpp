@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene.hpp: a scene file (YAML or URDF) => a model, its state and settings, ready to step.
+// io/scene.hpp: a scene file (YAML, URDF or MJCF) => a model, its state and settings, ready to step.
 // docs/scene.md is the reference of the file; it, the JSON Schema and the error messages come from
 // the same tables as the reader.
 #pragma once
@@ -49,10 +49,10 @@ struct LoadedScene {
 struct SceneOptions {
   std::vector<std::string> set = {};  ///< "key=value": a parameter, or a setting ("step.h")
   Index max_bodies = 2'000'000;       ///< more is refused before memory is taken
-  bool read_files = true;             ///< false: includes, meshes and URDF are refused
+  bool read_files = true;             ///< false: includes, meshes and robots are refused
 };
 
-/// Reads .yaml, .yml or .urdf. Throws Error at file:line:column.
+/// Reads .yaml, .yml, .urdf or .xml (MJCF). Throws Error at file:line:column.
 LoadedScene load_scene(const std::string& path, const SceneOptions& options = {});
 /// The same from memory; `name` stands for the file in messages.
 LoadedScene parse_scene(const std::string& text, const std::string& name,
@@ -61,11 +61,17 @@ LoadedScene parse_scene(const std::string& text, const std::string& name,
 LoadedScene parse_urdf(const std::string& text, const std::string& name,
                        const SceneOptions& options = {});
 
+/// The same for MJCF (MuJoCo's XML).
+LoadedScene parse_mjcf(const std::string& text, const std::string& name,
+                       const SceneOptions& options = {});
+
 /// JSON Schema of a scene file (docs/scene.schema.json).
 std::string scene_schema();
 /// The tables of docs/scene.md.
 std::string scene_reference();
 /// A commented scene that runs.
 std::string starter_scene(const std::string& name);
+/// A scene with the robot of a URDF file on the floor, in a posture that servos hold.
+std::string starter_robot(const std::string& name, const std::string& urdf);
 
 }  // namespace orthant

@@ -150,6 +150,8 @@ inline JointPartAxis joint_part(JointKind kind, bool planar, Index i) {
       return {JointPart::Point, n};
     case JointKind::Distance:
       return {JointPart::Length, 0};
+    case JointKind::Planar:
+      return n < 1 ? JointPartAxis{JointPart::Slide, 2} : JointPartAxis{JointPart::Tilt, n - 1};
     case JointKind::LockX:
       return {JointPart::Point, 0};
     case JointKind::LockY:
@@ -225,6 +227,15 @@ T joint_coordinate(JointKind kind, bool planar, const JointFramesT<T>& f) {
   return T(2) * atan2(r.z, r.w);
 }
 
+/// The same of a joint: a hinge in space turns within half a turn of its middle.
+template <class T>
+T joint_coordinate(const Joint& joint, const JointFramesT<T>& f) {
+  const T s = joint_coordinate(joint.kind, joint.planar, f);
+  if (joint.middle == 0) return s;
+  const double turn = 2 * std::numbers::pi;
+  return s + T(turn * std::round((joint.middle - value_of(s)) / turn));
+}
+
 template <class T>
 JointRowT<T> joint_coordinate_row(JointKind kind, bool planar, const JointFramesT<T>& f) {
   if (kind == JointKind::Prismatic)
@@ -277,10 +288,12 @@ T motor_speed(const Motor& motor, const T* parameters, double t) {
   return parameters[motor.velocity] + table_slope(motor.table, parameters, t);
 }
 
-/// A difference of coordinates of the joint; for a hinge in space the nearest turn.
+/// A difference of coordinates of the joint; for a hinge in space the nearest turn, unless its
+/// limits tell the turns apart.
 template <class T>
 T nearest_turn(const Joint& joint, const T& x) {
   if (joint.kind != JointKind::Revolute || joint.planar) return x;
+  if (joint.lower != kNone && joint.upper != kNone) return x;
   const double turn = 2 * std::numbers::pi;
   return x - T(turn * std::round(value_of(x) / turn));
 }
@@ -288,17 +301,16 @@ T nearest_turn(const Joint& joint, const T& x) {
 /// Psi of a Position motor: coordinate minus target.
 template <class T>
 T motor_residual(const Joint& joint, const JointFramesT<T>& f, const T* parameters, double t) {
-  return nearest_turn<T>(joint, joint_coordinate(joint.kind, joint.planar, f) -
-                                    motor_target(joint.motor, parameters, t));
+  return nearest_turn<T>(joint,
+                         joint_coordinate(joint, f) - motor_target(joint.motor, parameters, t));
 }
 
 /// Psi of a joint that follows another: f and g are the frames of the two.
 template <class T>
 T follow_residual(const Joint& joint, const JointFramesT<T>& f, const Joint& leader,
                   const JointFramesT<T>& g, const T& ratio, const T& offset) {
-  return nearest_turn<T>(joint, joint_coordinate(joint.kind, joint.planar, f) -
-                                    ratio * joint_coordinate(leader.kind, leader.planar, g) -
-                                    offset);
+  return nearest_turn<T>(
+      joint, joint_coordinate(joint, f) - ratio * joint_coordinate(leader, g) - offset);
 }
 
 }  // namespace orthant

@@ -109,6 +109,7 @@ enum class JointKind : std::uint8_t {
   Prismatic,     ///< slides along x of frame Jb: 5 rows, planar 2
   Ball,          ///< turns freely: 3 rows (planar: the same as Revolute)
   Distance,      ///< anchors stay `length` apart: 1 row; 0 rows with limits or a spring (a rope)
+  Planar,        ///< slides across z of frame Jb and turns about it: 3 rows, spatial only
   LockX,         ///< (anchor A - anchor B).x = 0, world axes: 1 row
   LockY,         ///< the same for y
   LockZ,         ///< the same for z, spatial only
@@ -129,6 +130,10 @@ enum class MotorKind : std::uint8_t {
   None,
   Velocity,  ///< rate of the joint coordinate = velocity + table(t)
   Position,  ///< joint coordinate = target + velocity t + table(t)
+  /// force = stiffness (target - coordinate) + damping (speed - rate), both at the end of the step,
+  /// cut at max_force inside the contact problem; target as Position, speed its slope. Controls
+  /// add to both.
+  Servo,
 };
 
 /// Acts along the joint's coordinate: the angle of a Revolute, the path of a Prismatic, the length
@@ -137,7 +142,13 @@ struct Motor {
   MotorKind kind = MotorKind::None;
   Index target = kNone, velocity = kNone;  ///< parameters
   Index max_force = kNone;                 ///< parameter [N, N m]; kNone: as strong as it takes
+  Index stiffness = kNone, damping = kNone;  ///< Servo: parameters
   TimeTable table;
+  /// Servo: actuators whose control adds to the target and to the speed; kNone: none.
+  Index target_control = kNone, speed_control = kNone;
+
+  /// Acts by a block of its own, within limits of its force.
+  bool has_block() const { return kind == MotorKind::Servo || max_force != kNone; }
 };
 
 /// Couples two joints, as gears or the fingers of a gripper:
@@ -161,10 +172,14 @@ struct Joint {
   Index stiffness = kNone, rest = kNone;  ///< spring along the coordinate: parameters
   Index damping = kNone;                  ///< parameter [N s/m, N m s/rad]
   Index dry_friction = kNone;             ///< parameter [N, N m]
+  Index armature = kNone;  ///< inertia of the coordinate itself: parameter [kg, kg m^2]
+  double middle = 0;       ///< a hinge in space: its angle is within half a turn of this [rad]
   Motor motor;
   Index motor_row = kNone;  ///< bilateral row of an unlimited motor, after the rows of all joints
   Follow follow;
 
+  /// Adds to H along its coordinate.
+  bool has_spring() const { return stiffness != kNone || damping != kNone || armature != kNone; }
   /// Has one coordinate that limits, motors, springs and actuators act along.
   bool has_coordinate() const {
     return kind == JointKind::Prismatic || kind == JointKind::Distance ||
@@ -191,7 +206,9 @@ struct Force {
 };
 
 enum class ActuatorKind : std::uint8_t {
-  Joint,  ///< generalised force u along a joint's coordinate
+  Joint,   ///< generalised force gear u along a joint's coordinate, cut at max_force
+  Target,  ///< gear u is added to the target of a joint's servo
+  Speed,   ///< gear u is added to the speed of a joint's servo
   Body,   ///< u times a fixed wrench on a body: direction as ForceKind::Body
 };
 
@@ -201,7 +218,17 @@ struct Actuator {
   JointId joint{};
   BodyId body{};
   bool body_axes = false;
-  Index parameter_begin = 0;  ///< Joint: gear; Body: the wrench of u = 1
+  Index parameter_begin = 0;  ///< Joint, Target, Speed: gear; Body: the wrench of u = 1
+  Index max_force = kNone;    ///< Joint: parameter [N, N m]
+  double lower = -std::numeric_limits<double>::infinity();  ///< u is cut to this range
+  double upper = std::numeric_limits<double>::infinity();
+};
+
+/// A named place that moves with a body: a sensor, a tool, a link that is part of another.
+struct Frame {
+  std::string name;
+  BodyId body = kWorld;
+  Pose X_BF;  ///< in the body's frame, whose origin is the centre of mass; world: in the world
 };
 
 class Model {
@@ -213,6 +240,7 @@ class Model {
   std::span<const Joint> joints() const { return joints_; }
   std::span<const Force> forces() const { return forces_; }
   std::span<const Actuator> actuators() const { return actuators_; }
+  std::span<const Frame> frames() const { return frames_; }
   std::span<const FlexiblePart> flexible_parts() const { return flexible_parts_; }
   std::span<const Tie> ties() const { return ties_; }  ///< of nodes to bodies that move
   std::span<const NodeForce> node_forces() const { return node_forces_; }
@@ -229,6 +257,7 @@ class Model {
   MaterialId find_material(std::string_view name) const;
   JointId find_joint(std::string_view name) const;
   Index find_actuator(std::string_view name) const;
+  Index find_frame(std::string_view name) const;  ///< place in frames()
   Index find_part(std::string_view name) const;  ///< place in flexible_parts()
 
   Index q_size() const { return q_size_; }
@@ -249,8 +278,8 @@ class Model {
   /// First of the three parameters of gravity [m/s^2]; planar bodies feel x and y.
   Index gravity() const { return gravity_; }
 
-  /// True where two shapes never touch: same body, neither of them dynamic, bodies joined directly,
-  /// groups and masks. A pair is looked at when each one's mask has a bit of the other's group.
+  /// True where two shapes never touch: same body, neither of them dynamic, bodies joined directly
+  /// or excluded, groups and masks. A pair is looked at when each one's mask has a bit of the other's group.
   bool excluded(ShapeId a, ShapeId b) const;
   /// The same for a flexible part and a shape: groups and masks, planar and spatial, attached.
   bool excluded(const FlexiblePart& part, ShapeId shape) const;
@@ -271,12 +300,13 @@ class Model {
   std::vector<Joint> joints_;
   std::vector<Force> forces_;
   std::vector<Actuator> actuators_;
+  std::vector<Frame> frames_;
   std::vector<FlexiblePart> flexible_parts_;
   std::vector<Tie> ties_;
   std::vector<NodeForce> node_forces_;
   std::vector<std::pair<BodyUid, BodyId>> attached_;  // part and body, sorted
   std::vector<BodyId> dynamic_bodies_;
-  std::vector<std::pair<BodyId, BodyId>> joined_;  // sorted, first < second
+  std::vector<std::pair<BodyId, BodyId>> joined_;  // or excluded; sorted, first < second
   std::vector<Index> body_by_name_, body_by_uid_, shape_by_name_, material_by_name_, joint_by_name_;
   Index q_size_ = 0, v_size_ = 0, dynamic_v_size_ = 0, bilateral_count_ = 0, gravity_ = kNone;
   Index free_node_count_ = 0, tie_row_count_ = 0;

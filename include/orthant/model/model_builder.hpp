@@ -65,6 +65,7 @@ struct MotorSpec {
   double target = 0;                     ///< Position: at t = 0 [m, rad]
   double velocity = 0;                   ///< [m/s, rad/s]
   std::optional<double> max_force = {};  ///< [N, N m]
+  double stiffness = 0, damping = 0;     ///< Servo, not both 0 [N/m, N s/m, N m/rad, N m s/rad]
   std::vector<double> times = {}, values = {};
 };
 
@@ -89,11 +90,14 @@ struct JointSpec {
   /// the other meets it as built. Distance: default the centres of mass, `anchor` on the world.
   std::optional<Vec3> anchor_a = {}, anchor_b = {};
   std::optional<double> length = {};  ///< Distance; default: as built
-  std::optional<double> lower = {},
-                        upper = {};   ///< limits of the coordinate, 0 as built (Distance: length)
+  double start = 0;  ///< coordinate as built: Revolute [rad], Prismatic [m]; Distance: its length
+  /// Limits of the coordinate. Of a hinge in space: less than a turn apart; a single one inside
+  /// (-pi, pi).
+  std::optional<double> lower = {}, upper = {};
   double stiffness = 0, damping = 0;  ///< spring and damper along the coordinate, implicit
   double rest = 0;                    ///< of the spring; Distance: 0 means as built
   double dry_friction = 0;            ///< [N, N m]
+  double armature = 0;                ///< inertia of the coordinate itself [kg, kg m^2]
   MotorSpec motor = {};
   FollowSpec follow = {};
   bool collide = false;  ///< joined bodies do touch
@@ -132,12 +136,27 @@ struct CallbackSpec {
 struct JointActuatorSpec {
   std::string name = {}, joint = {};
   double gear = 1;  ///< generalised force of u = 1 [N, N m]
+  std::optional<double> max_force = {};       ///< [N, N m]
+  std::optional<double> lower = {}, upper = {};  ///< u is cut to this range
+};
+
+/// Moves the target, or the speed, of the servo of a joint: by gear u.
+struct ServoActuatorSpec {
+  std::string name = {}, joint = {};
+  bool speed = false;
+  double gear = 1;
+  std::optional<double> lower = {}, upper = {};  ///< u is cut to this range
 };
 
 struct BodyActuatorSpec {
   std::string name = {}, body = {};
   Vec3 force = Vec3::Zero(), torque = Vec3::Zero();  ///< of u = 1, at the centre of mass
   bool body_axes = false;
+};
+
+struct FrameSpec {
+  std::string name = {}, body = "world";
+  Pose pose = {};  ///< in the frame of the body's spec
 };
 
 class ModelBuilder {
@@ -160,6 +179,10 @@ class ModelBuilder {
   ModelBuilder& add_force(NodeForceSpec spec);
   ModelBuilder& add_actuator(JointActuatorSpec spec);
   ModelBuilder& add_actuator(BodyActuatorSpec spec);
+  ModelBuilder& add_actuator(ServoActuatorSpec spec);
+  ModelBuilder& add_frame(FrameSpec spec);
+  /// Shapes of these two bodies never touch.
+  ModelBuilder& exclude(std::string a, std::string b);
   /// Default: (0, 0, -9.81), or (0, -9.81, 0) where all bodies are planar.
   ModelBuilder& set_gravity(const Vec3& gravity);
   ModelBuilder& set_law(LawOfMotion law);

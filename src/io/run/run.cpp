@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "io/run/checkpoint.hpp"
@@ -140,11 +142,19 @@ struct SceneRun::Impl {
       if (s >= next_segment) fs::remove(io::segment_path(folder, s));
   }
 
+  // Of the steps made since the run was begun or resumed [J].
+  std::optional<double> first_energy;
+  double largest_energy = -std::numeric_limits<double>::infinity();
+  double least_energy = std::numeric_limits<double>::infinity();
+
   StepReport step() {
     const Timer timer;
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
     StepRecord* wanted = frame && scene.record.contacts ? &record : nullptr;
+    if (!first_energy)
+      first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
+                     potential_energy(scene.model, scene.parameters, state.q, state.t);
     const StepReport report = orthant::step(scene.model, scene.parameters, scene.settings, u, state,
                                             warm, workspace, wanted);
     if (frame) {
@@ -154,6 +164,9 @@ struct SceneRun::Impl {
       totals.seconds_record += recording.seconds();
     }
     add(report);
+    const double energy = report.kinetic + report.potential;
+    largest_energy = std::max(largest_energy, energy);
+    least_energy = std::min(least_energy, energy);
     const bool due = state.step - saved_step >= scene.record.checkpoint_every ||
                      recorder.bytes() >= kMaxBuffered ||
                      since_save.seconds() >= kSecondsBetweenCheckpoints;
@@ -225,6 +238,10 @@ struct SceneRun::Impl {
         {"worst_residual", t.residual},
         {"deepest", t.deepest},
         {"joint_error", t.joint_error},
+        {"energy",
+         {{"first", first_energy.value_or(0)},
+          {"largest", first_energy ? largest_energy : 0},
+          {"least", first_energy ? least_energy : 0}}},
         {"iterations", t.iterations},
         {"mean_contacts",
          t.steps > 0 ? static_cast<double>(t.contacts) / static_cast<double>(t.steps) : 0.0},

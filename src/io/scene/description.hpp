@@ -33,7 +33,7 @@ enum class ShapeWord : unsigned char {
 };
 enum class ForceWord : unsigned char { Body, Point, Spring, Nodes };
 enum class FlexibleWord : unsigned char { Box, Cylinder, Ball, Rectangle, Disc, File, Mesh };
-enum class ActuatorWord : unsigned char { Joint, Body };
+enum class ActuatorWord : unsigned char { Joint, Body, Target, Speed };
 enum class PopulationWord : unsigned char { Grid, Lattice, Random };
 enum class LatticeWord : unsigned char { Cubic, Hexagonal, Bcc, Fcc };
 
@@ -53,6 +53,11 @@ struct Counts {
 /// Names and values, in the order of the file.
 struct ParameterList {
   std::vector<std::pair<std::string, std::string>> values;
+};
+
+/// Names and numbers, in the order of the file.
+struct NumberMap {
+  std::vector<std::pair<std::string, double>> values;
 };
 
 struct ShapeDescription {
@@ -158,6 +163,7 @@ struct ActuatorDescription {
   ActuatorWord type = ActuatorWord::Joint;
   std::string name = {}, joint = {}, body = {};
   double gear = 1;
+  std::optional<double> max_force = {}, lower = {}, upper = {};
   Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
   bool body_axes = false;
   double control = 0;
@@ -180,12 +186,43 @@ struct PopulationDescription {
   Where where = {};
 };
 
-struct UrdfDescription {
+/// A frame that moves with a body: a sensor, a tool, a link that is part of another.
+struct FrameDescription {
+  std::string name = {}, body = "world";
+  Vec3 position = Vec3::Zero();
+  std::optional<Quat> orientation = {};
+  std::optional<Vec3> rotation = {};
+  Where where = {};
+};
+
+/// Two bodies that never touch.
+struct ExclusionDescription {
+  std::string a = {}, b = {};
+  Where where = {};
+};
+
+/// Servos of some joints of a robot.
+struct ServoDescription {
+  std::vector<std::string> joints = {};  ///< empty: all
+  double stiffness = 0, damping = 0;
+  std::optional<double> max_force = {};
+  bool control = false;
+  Where where = {};
+};
+
+/// A robot from a file of another format.
+struct RobotDescription {
   std::string file = {}, prefix = {};
   Vec3 position = Vec3::Zero();
   std::optional<Quat> orientation = {};
   std::optional<Vec3> rotation = {};
-  bool fixed = false, self_collision = false;
+  bool fixed = false, stand = false;
+  NumberMap posture = {};
+  std::vector<ServoDescription> servos = {};
+  std::string srdf = {}, state = {};
+  bool self_collision = false, keep_fixed = false, strict = false, skip_meshes = false;
+  std::optional<double> density = {};
+  std::vector<std::string> packages = {};
   std::string material = {};
   Where where = {};
 };
@@ -213,8 +250,10 @@ struct SceneDescription {
   std::vector<BodyDescription> bodies = {};
   std::vector<PopulationDescription> populations = {};
   std::vector<FlexibleDescription> flexible = {};
-  std::vector<UrdfDescription> urdf = {};
+  std::vector<RobotDescription> urdf = {}, mjcf = {};
   std::vector<JointDescription> joints = {};
+  std::vector<FrameDescription> frames = {};
+  std::vector<ExclusionDescription> exclusions = {};
   std::vector<ForceDescription> forces = {};
   std::vector<ActuatorDescription> actuators = {};
   StepSettings step = {};

@@ -383,6 +383,27 @@ std::string Codec<ParameterList>::schema(const FieldOptions&) {
   return R"({"type": "object", "additionalProperties": {"type": ["number", "string", "boolean"]}})";
 }
 
+NumberMap Codec<NumberMap>::read(ReadContext& c, const YamlPtr& n, const FieldOptions& o) {
+  NumberMap out;
+  if (n->kind != YamlNode::Kind::Map)
+    c.fail(*n, "expected a map of names and numbers, found " + kind_text(*n));
+  for (const YamlNode::Entry& entry : n->entries)
+    out.values.emplace_back(entry.key, read_double(c, *entry.value, o));
+  return out;
+}
+std::string Codec<NumberMap>::write(const NumberMap& v) {
+  std::string out;
+  for (const auto& [name, number] : v.values)
+    out += (out.empty() ? "{" : ", ") + scalar_text(name) + ": " + to_text(number);
+  return out.empty() ? out : out + "}";
+}
+std::string Codec<NumberMap>::type(const FieldOptions& o) {
+  return number_type("names and numbers", o);
+}
+std::string Codec<NumberMap>::schema(const FieldOptions& o) {
+  return R"({"type": "object", "additionalProperties": )" + number_schema(o) + "}";
+}
+
 YamlPtr Codec<YamlPtr>::read(ReadContext& c, const YamlPtr& n, const FieldOptions&) {
   if (n->kind != YamlNode::Kind::Map) c.fail(*n, "expected a map, found " + kind_text(*n));
   return n;

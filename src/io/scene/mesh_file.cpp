@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/mesh_file.cpp: STL (text and binary) and OBJ => corner points.
+// io/scene/mesh_file.cpp: STL (text and binary), OBJ and COLLADA => corner points.
 // Only the corners matter: a mesh stands for its convex hull.
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,7 @@
 namespace orthant::io {
 namespace {
 
+constexpr std::size_t kMaxMeshFile = std::size_t{256} << 20;
 constexpr std::size_t kHeader = 84, kTriangle = 50;  // bytes of a binary STL
 
 bool is_binary_stl(const std::string& data) {
@@ -56,12 +57,10 @@ std::vector<Vec3> text_points(const std::string& data, const std::string& word,
   return points;
 }
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 30;
-
 }  // namespace
 
 std::vector<Vec3> read_mesh_points(const std::string& path) {
-  const std::string data = read_regular_file(path, kMaxFile);
+  const std::string data = read_regular_file(path, kMaxMeshFile);
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -70,12 +69,23 @@ std::vector<Vec3> read_mesh_points(const std::string& path) {
     points = text_points(data, "v", path);
   else if (lower.ends_with(".stl"))
     points = is_binary_stl(data) ? binary_stl_points(data) : text_points(data, "vertex", path);
+  else if (lower.ends_with(".dae"))
+    points = dae_points(data, path);
   else
-    throw Error(path, "unknown kind of mesh; allowed: .stl, .obj");
+    throw Error(path, "unknown kind of mesh; allowed: .stl, .obj, .dae");
+  if (points.size() > kMaxMeshCorners)
+    throw Error(path, "has " + std::to_string(points.size()) + " corners; allowed: at most " +
+                          std::to_string(kMaxMeshCorners));
   if (points.size() < 4) throw Error(path, "has fewer than four corners");
   for (const Vec3& p : points)
     if (!p.allFinite()) throw Error(path, "has a corner that is not finite");
   return points;
+}
+
+std::vector<Vec3> mesh_hull(const std::string& path, const Vec3& scale, bool& exact) {
+  std::vector<Vec3> points = read_mesh_points(path);
+  for (Vec3& p : points) p = p.cwiseProduct(scale);
+  return hull_points(points, path, exact);
 }
 
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,

@@ -14,7 +14,20 @@ namespace {
 
 constexpr std::int64_t kDefaultSteps = 500;
 
-Shape shape_of(const ShapeDescription& s, const std::string& body) {
+/// A description with the place it came from; Error gets that place.
+template <class F>
+auto at(const Where& where, F&& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    if (error.where() == where.text()) throw;
+    throw Error(where.text(), error.what());
+  }
+}
+
+}  // namespace
+
+Shape make_shape(const ShapeDescription& s, const std::string& body) {
   const std::string name = s.name.empty() ? body : s.name;
   // A list of the length that the type wants.
   const auto sized = [&](const std::vector<double>& list, const char* field,
@@ -75,16 +88,7 @@ Shape shape_of(const ShapeDescription& s, const std::string& body) {
   return Shape::polygon(corners, name);
 }
 
-/// A description with the place it came from; Error gets that place.
-template <class F>
-auto at(const Where& where, F&& make) {
-  try {
-    return make();
-  } catch (const Error& error) {
-    if (error.where() == where.text()) throw;
-    throw Error(where.text(), error.what());
-  }
-}
+namespace {
 
 BodySpec spec_of(const BodyDescription& d, const WorldDescription& world) {
   BodySpec spec;
@@ -112,7 +116,7 @@ BodySpec spec_of(const BodyDescription& d, const WorldDescription& world) {
   spec.velocity = d.velocity;
   spec.angular_velocity = d.angular_velocity;
   for (const ShapeDescription& s : d.shapes) {
-    const Shape shape = at(s.where, [&] { return shape_of(s, d.name); });
+    const Shape shape = at(s.where, [&] { return make_shape(s, d.name); });
     ShapeSpec piece{.shape = planar ? shape.section() : shape};
     piece.offset.x = s.position;
     if (planar) {
@@ -173,6 +177,15 @@ class SceneBuilder {
       remember("joint", joints[i].name, joints[i].where);
       builder_.add_joint(joints[i]);
     }
+    for (const FrameDescription& f : scene_.frames) {
+      remember("frame", f.name, f.where);
+      builder_.add_frame(
+          {f.name, f.body, {f.position, orientation_of(f.orientation, f.rotation, f.where)}});
+    }
+    for (const ExclusionDescription& e : scene_.exclusions) {
+      remember("exclusion", e.a + "+" + e.b, e.where);
+      builder_.exclude(e.a, e.b);
+    }
     for (std::size_t i = 0; i < scene_.flexible.size(); ++i) add_flexible(scene_.flexible[i], i);
     for (const ForceDescription& f : scene_.forces) add_force(f);
     for (const ActuatorDescription& a : scene_.actuators) add_actuator(a);
@@ -224,7 +237,11 @@ class SceneBuilder {
   void add_actuator(const ActuatorDescription& a) {
     remember("actuator", a.name, a.where);
     if (a.type == ActuatorWord::Joint)
-      builder_.add_actuator(JointActuatorSpec{a.name, a.joint, a.gear});
+      builder_.add_actuator(
+          JointActuatorSpec{a.name, a.joint, a.gear, a.max_force, a.lower, a.upper});
+    else if (a.type == ActuatorWord::Target || a.type == ActuatorWord::Speed)
+      builder_.add_actuator(ServoActuatorSpec{a.name, a.joint, a.type == ActuatorWord::Speed,
+                                              a.gear, a.lower, a.upper});
     else
       builder_.add_actuator(BodyActuatorSpec{a.name, a.body, a.force, a.torque, a.body_axes});
     if (a.times.size() != a.values.size())

@@ -217,6 +217,8 @@ SceneDescription describe(const YamlPtr& root, ReadContext& context) {
   for (PopulationDescription& p : scene.populations) p.body = with_absolute_files(p.body, context);
   for (std::size_t i = 0; i < scene.urdf.size(); ++i) add_urdf(scene.urdf[i], i, context, scene);
   scene.urdf.clear();
+  for (std::size_t i = 0; i < scene.mjcf.size(); ++i) add_mjcf(scene.mjcf[i], i, context, scene);
+  scene.mjcf.clear();
   resolve_meshes(scene.bodies, context);
   resolve_flexible(scene.flexible, context);
   if (scene.name.empty() && scene.where.file)
@@ -242,6 +244,8 @@ std::string write_scene(const SceneDescription& scene) {
   head.populations.clear();
   head.flexible.clear();
   head.joints.clear();
+  head.frames.clear();
+  head.exclusions.clear();
   head.forces.clear();
   head.actuators.clear();
   for (const auto& [key, text] : table_of<SceneDescription>().changed(head))
@@ -252,6 +256,8 @@ std::string write_scene(const SceneDescription& scene) {
   lines("populations", scene.populations);
   lines("flexible", scene.flexible);
   lines("joints", scene.joints);
+  lines("frames", scene.frames);
+  lines("exclusions", scene.exclusions);
   lines("forces", scene.forces);
   lines("actuators", scene.actuators);
   return out;
@@ -262,14 +268,19 @@ std::string write_scene(const SceneDescription& scene) {
 namespace {
 
 /// A robot by itself: the file, or its text under that name.
-LoadedScene robot_scene(const std::string& path, const std::string* text,
+LoadedScene robot_scene(const std::string& path, const std::string* text, bool mjcf,
                         io::ReadContext& context) {
   io::SceneDescription scene;
   scene.name = std::filesystem::path(path).stem().string();
   context.folder = std::filesystem::path(path).parent_path().string();
   scene.where.file = std::make_shared<const std::string>(path);
-  io::add_urdf({.file = std::filesystem::path(path).filename().string(), .where = scene.where}, 0,
-               context, scene, text);
+  io::RobotDescription robot;
+  robot.file = text != nullptr ? path : std::filesystem::path(path).filename().string();
+  robot.where = scene.where;
+  if (mjcf)
+    io::add_mjcf(robot, 0, context, scene, text, true);
+  else
+    io::add_urdf(robot, 0, context, scene, text);
   return io::build_scene(scene, context);
 }
 
@@ -277,7 +288,8 @@ LoadedScene robot_scene(const std::string& path, const std::string* text,
 
 LoadedScene load_scene(const std::string& path, const SceneOptions& options) {
   io::ReadContext context{.options = options, .folder = {}};
-  if (path.ends_with(".urdf")) return robot_scene(path, nullptr, context);
+  if (path.ends_with(".urdf")) return robot_scene(path, nullptr, false, context);
+  if (path.ends_with(".xml")) return robot_scene(path, nullptr, true, context);
   const io::YamlPtr root = io::apply_settings(io::read_tree(path, context), context);
   return io::build_scene(io::describe(root, context), context);
 }
@@ -293,7 +305,13 @@ LoadedScene parse_scene(const std::string& text, const std::string& name,
 LoadedScene parse_urdf(const std::string& text, const std::string& name,
                        const SceneOptions& options) {
   io::ReadContext context{.options = options, .folder = {}};
-  return robot_scene(name, &text, context);
+  return robot_scene(name, &text, false, context);
+}
+
+LoadedScene parse_mjcf(const std::string& text, const std::string& name,
+                       const SceneOptions& options) {
+  io::ReadContext context{.options = options, .folder = {}};
+  return robot_scene(name, &text, true, context);
 }
 
 double ControlTable::at(double t) const {

@@ -17,10 +17,19 @@ void expand_populations(const SceneDescription& scene, ReadContext& context,
                         std::vector<BodyDescription>& bodies,
                         std::vector<JointDescription>& joints);
 /// Links and joints of a URDF file (or of its `text`), appended to bodies and joints of the scene.
-void add_urdf(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
+void add_urdf(const RobotDescription& robot, std::size_t number, ReadContext& context,
               SceneDescription& scene, const std::string* text = nullptr);
-/// Points of an STL (text or binary) or OBJ file. Throws Error.
+/// The same for MJCF. `whole`: the file is the scene, its time step that of the scene.
+void add_mjcf(const RobotDescription& robot, std::size_t number, ReadContext& context,
+              SceneDescription& scene, const std::string* text = nullptr, bool whole = false);
+/// A mesh with more is refused; an STL has three a triangle.
+inline constexpr std::size_t kMaxMeshCorners = 6'000'000;
+/// Points of an STL (text or binary), OBJ or COLLADA file. Throws Error.
 std::vector<Vec3> read_mesh_points(const std::string& path);
+/// Points of a COLLADA file, from its text; `path` for messages.
+std::vector<Vec3> dae_points(const std::string& data, const std::string& path);
+/// hull_points() of a file, each coordinate times its scale.
+std::vector<Vec3> mesh_hull(const std::string& path, const Vec3& scale, bool& exact);
 /// At most kMaxHullVertices points whose hull is that of `points`, or nearly so; `exact` says
 /// which.
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,
@@ -31,6 +40,11 @@ FlexibleSpec flexible_spec(const FlexibleDescription& d, const ReadContext& cont
 /// The nodes between two corners, borders included. Throws Error(where, …) where there are none.
 std::vector<Index> nodes_in(const Mesh& mesh, const std::optional<Vec3>& lower,
                             const std::optional<Vec3>& upper, const Where& where);
+/// The shape of a description; `body` stands for it in messages where it has no name.
+Shape make_shape(const ShapeDescription& shape, const std::string& body);
+/// Sides of the prism that stands for a cylinder, and the prism: axis z.
+inline constexpr int kCylinderSides = 16;
+void set_cylinder(ShapeDescription& shape, double radius, double half_length);
 /// Orientation from whichever way it was given.
 Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<Vec3>& rotation,
                     const Where& where);

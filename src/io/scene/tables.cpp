@@ -93,7 +93,7 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
                {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
           .add("points", &T::points, "their convex hull is the shape",
                {.unit = "m", .only = {"hull", "polygon"}})
-          .add("file", &T::file, "STL or OBJ instead of points; its convex hull is the shape",
+          .add("file", &T::file, "STL, OBJ or COLLADA instead of points; its convex hull is the shape",
                {.only = {"hull"}})
           .add("scale", &T::scale, "factor on the coordinates of the file",
                {.positive = true, .only = {"hull"}})
@@ -177,19 +177,72 @@ const Table<PopulationDescription>& table_of<PopulationDescription>() {
 }
 
 template <>
-const Table<UrdfDescription>& table_of<UrdfDescription>() {
-  using T = UrdfDescription;
+const Table<ServoDescription>& table_of<ServoDescription>() {
+  using T = ServoDescription;
   static const Table<T> table =
-      Table<T>("urdf", "A robot from a URDF file. What is ignored is listed.")
+      Table<T>("robot_servo", "Servos of a robot's joints, which hold its posture.")
+          .add("joints", &T::joints, "names in the file; default: all that follow no other")
+          .add("stiffness", &T::stiffness, "of the posture", {.unit = "N/m, N m/rad", .lo = 0})
+          .add("damping", &T::damping, "", {.unit = "N s/m, N m s/rad", .lo = 0})
+          .add("max_force", &T::max_force, "default: the limit in the file, where it has one",
+               {.unit = "N, N m", .lo = 0})
+          .add("control", &T::control,
+               "an actuator `target` by the name of the joint; its control starts at the posture");
+  return table;
+}
+
+template <>
+const Table<RobotDescription>& table_of<RobotDescription>() {
+  using T = RobotDescription;
+  static const Table<T> table =
+      Table<T>("robot", "A robot from a file of another format; docs/robots.md has the rules.")
           .add("file", &T::file, "", {.required = true})
           .add("prefix", &T::prefix, "put before the names of links and joints")
           .add("position", &T::position, "of the root link", {.unit = "m"})
           .add("orientation", &T::orientation, "of the root link")
           .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})
+          .add("stand", &T::stand, "z of `position` is that of its lowest point")
           .add("fixed", &T::fixed, "the root link does not move")
+          .add("posture", &T::posture,
+               "joint coordinates at the start; default: 0, or the middle of limits without 0",
+               {.unit = "m, rad"})
+          .add("servos", &T::servos, "of a joint named twice the later one holds")
+          .add("srdf", &T::srdf, "a file with pairs of links that never touch, and postures")
+          .add("state", &T::state, "the posture (`group_state`) of the SRDF to start from")
           .add("self_collision", &T::self_collision,
-               "its links touch each other; most robots overlap at their joints")
+               "its links touch each other, all but those joined directly")
+          .add("keep_fixed", &T::keep_fixed,
+               "links on fixed joints stay bodies, welded, instead of parts of their parent")
+          .add("strict", &T::strict, "refuse what would be repaired")
+          .add("skip_meshes", &T::skip_meshes, "leave out meshes whose file is not there")
+          .add("density", &T::density,
+               "of links that move and have shapes and no mass; default: refused",
+               {.unit = "kg/m^3", .positive = true})
+          .add("packages", &T::packages, "folders where `package://` is looked up first")
           .add("material", &T::material, "of all its shapes");
+  return table;
+}
+
+template <>
+const Table<FrameDescription>& table_of<FrameDescription>() {
+  using T = FrameDescription;
+  static const Table<T> table =
+      Table<T>("frame", "A named place that moves with a body: a sensor, a tool.")
+          .add("name", &T::name, "", {.required = true})
+          .add("body", &T::body, "a body or `world`")
+          .add("position", &T::position, "in the frame of the body", {.unit = "m"})
+          .add("orientation", &T::orientation, "in the frame of the body")
+          .add("rotation", &T::rotation, "rotation vector instead of a quaternion",
+               {.unit = "rad"});
+  return table;
+}
+
+template <>
+const Table<ExclusionDescription>& table_of<ExclusionDescription>() {
+  using T = ExclusionDescription;
+  static const Table<T> table = Table<T>("exclusion", "Two bodies that never touch.")
+                                    .add("a", &T::a, "a body", {.required = true})
+                                    .add("b", &T::b, "another", {.required = true});
   return table;
 }
 
@@ -198,11 +251,16 @@ const Table<MotorSpec>& table_of<MotorSpec>() {
   using T = MotorSpec;
   static const Table<T> table =
       Table<T>("motor", "Drives the coordinate of a joint.")
-          .add("kind", &T::kind, "what is prescribed", {.required = true})
+          .add("kind", &T::kind,
+               "what is prescribed; `servo`: stiffness (target - coordinate) + damping (speed - "
+               "rate) at the end of the step, cut at max_force inside the contact problem",
+               {.required = true})
           .add("target", &T::target, "position at t = 0", {.unit = "m, rad"})
           .add("velocity", &T::velocity, "", {.unit = "m/s, rad/s"})
           .add("max_force", &T::max_force, "default: as strong as it takes",
                {.unit = "N, N m", .lo = 0})
+          .add("stiffness", &T::stiffness, "of a servo", {.unit = "N/m, N m/rad", .lo = 0})
+          .add("damping", &T::damping, "of a servo", {.unit = "N s/m, N m s/rad", .lo = 0})
           .add("times", &T::times, "of a table that is added", {.unit = "s"})
           .add("values", &T::values, "of the table");
   return table;
@@ -228,7 +286,7 @@ const Table<JointDescription>& table_of<JointDescription>() {
   using T = JointDescription;
   static const Table<T> table =
       Table<T>("joint", "Holds two bodies together; `b` may be `world`.")
-          .by_type(&T::kind, "revolute = pin, prismatic = slider")
+          .by_type(&T::kind, "revolute = pin, prismatic = slider; planar: moves in the plane across `axis` and turns about it")
           .add("name", &T::name, "default: joint and its number")
           .add("a", &T::a, "a body", {.required = true})
           .add("b", &T::b, "a body or `world`")
@@ -238,7 +296,9 @@ const Table<JointDescription>& table_of<JointDescription>() {
           .add("anchor_b", &T::anchor_b, "in the frame of b", {.unit = "m"})
           .add("length", &T::length, "default: as built",
                {.unit = "m", .positive = true, .only = {"distance"}})
-          .add("lower", &T::lower, "limit of the coordinate, 0 as built (distance: length)",
+          .add("start", &T::start, "coordinate as built; distance: its length",
+               {.unit = "m, rad", .only = {"revolute", "prismatic"}})
+          .add("lower", &T::lower, "limit of the coordinate",
                {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
           .add("upper", &T::upper, "",
                {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
@@ -250,6 +310,8 @@ const Table<JointDescription>& table_of<JointDescription>() {
                {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
           .add("dry_friction", &T::dry_friction, "force or torque it resists",
                {.unit = "N, N m", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+          .add("armature", &T::armature, "inertia of the coordinate itself, as of a geared rotor",
+               {.unit = "kg, kg m^2", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
           .add("motor", &T::motor, "", {.only = {"revolute", "prismatic", "distance"}})
           .add("follow", &T::follow, "", {.only = {"revolute", "prismatic", "distance"}})
           .add("collide", &T::collide, "the joined bodies do touch");
@@ -291,10 +353,18 @@ const Table<ActuatorDescription>& table_of<ActuatorDescription>() {
   using T = ActuatorDescription;
   static const Table<T> table =
       Table<T>("actuator", "A control u(t) and what it pushes.")
-          .by_type(&T::type, "along a joint's coordinate, or a wrench on a body")
+          .by_type(&T::type,
+                   "a force along a joint's coordinate, a wrench on a body, or added to the target "
+                   "or the speed of a joint's servo")
           .add("name", &T::name, "", {.required = true})
-          .add("joint", &T::joint, "", {.required = true, .only = {"joint"}})
-          .add("gear", &T::gear, "force or torque of u = 1", {.unit = "N, N m", .only = {"joint"}})
+          .add("joint", &T::joint, "", {.required = true, .only = {"joint", "target", "speed"}})
+          .add("gear", &T::gear, "force, torque, target or speed of u = 1",
+               {.only = {"joint", "target", "speed"}})
+          .add("max_force", &T::max_force, "at which it is cut",
+               {.unit = "N, N m", .lo = 0, .only = {"joint"}})
+          .add("lower", &T::lower, "least u; others are cut to it",
+               {.only = {"joint", "target", "speed"}})
+          .add("upper", &T::upper, "largest u", {.only = {"joint", "target", "speed"}})
           .add("body", &T::body, "", {.required = true, .only = {"body"}})
           .add("force", &T::force, "of u = 1", {.unit = "N", .only = {"body"}})
           .add("torque", &T::torque, "of u = 1",
@@ -374,8 +444,11 @@ const Table<SceneDescription>& table_of<SceneDescription>() {
           .add("bodies", &T::bodies, "")
           .add("populations", &T::populations, "")
           .add("flexible", &T::flexible, "")
-          .add("urdf", &T::urdf, "")
+          .add("urdf", &T::urdf, "robots from URDF files")
+          .add("mjcf", &T::mjcf, "robots, or all bodies, from MJCF files (MuJoCo's XML)")
           .add("joints", &T::joints, "")
+          .add("frames", &T::frames, "")
+          .add("exclusions", &T::exclusions, "")
           .add("forces", &T::forces, "")
           .add("actuators", &T::actuators, "")
           .add("step", &T::step, "")
@@ -395,10 +468,13 @@ std::vector<const ObjectInfo*> all_tables() {
           &table_of<FlexibleDescription>().info(),
           &table_of<RegionDescription>().info(),
           &table_of<AttachmentDescription>().info(),
-          &table_of<UrdfDescription>().info(),
+          &table_of<RobotDescription>().info(),
+          &table_of<ServoDescription>().info(),
           &table_of<JointDescription>().info(),
           &table_of<MotorSpec>().info(),
           &table_of<FollowSpec>().info(),
+          &table_of<FrameDescription>().info(),
+          &table_of<ExclusionDescription>().info(),
           &table_of<ForceDescription>().info(),
           &table_of<ActuatorDescription>().info(),
           &table_of<StepSettings>().info(),

@@ -24,7 +24,10 @@ ORTHANT_TABLE(FlexibleDescription);
 ORTHANT_TABLE(ForceDescription);
 ORTHANT_TABLE(ActuatorDescription);
 ORTHANT_TABLE(PopulationDescription);
-ORTHANT_TABLE(UrdfDescription);
+ORTHANT_TABLE(ServoDescription);
+ORTHANT_TABLE(RobotDescription);
+ORTHANT_TABLE(FrameDescription);
+ORTHANT_TABLE(ExclusionDescription);
 ORTHANT_TABLE(WorldDescription);
 ORTHANT_TABLE(SolveSettings);
 ORTHANT_TABLE(StepSettings);
@@ -76,7 +79,10 @@ struct Choices<FlexibleWord> {
 template <>
 struct Choices<ActuatorWord> {
   static constexpr std::pair<std::string_view, ActuatorWord> list[] = {
-      {"joint", ActuatorWord::Joint}, {"body", ActuatorWord::Body}};
+      {"joint", ActuatorWord::Joint},
+      {"body", ActuatorWord::Body},
+      {"target", ActuatorWord::Target},
+      {"speed", ActuatorWord::Speed}};
 };
 template <>
 struct Choices<PopulationWord> {
@@ -101,6 +107,7 @@ struct Choices<JointKind> {
       {"prismatic", JointKind::Prismatic},
       {"ball", JointKind::Ball},
       {"distance", JointKind::Distance},
+      {"planar", JointKind::Planar},
       {"lock_x", JointKind::LockX},
       {"lock_y", JointKind::LockY},
       {"lock_z", JointKind::LockZ},
@@ -111,7 +118,8 @@ struct Choices<MotorKind> {
   static constexpr std::pair<std::string_view, MotorKind> list[] = {
       {"none", MotorKind::None},
       {"velocity", MotorKind::Velocity},
-      {"position", MotorKind::Position}};
+      {"position", MotorKind::Position},
+      {"servo", MotorKind::Servo}};
 };
 template <>
 struct Choices<CombineRule> {

@@ -1,37 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/urdf.cpp: URDF => bodies and joints of a scene.
+// io/scene/urdf.cpp: URDF => a robot.
 // Read with tinyxml2 and not urdfdom: that one prints to the console, forgets lines, and drops
 // without a word what it does not know; here everything that is not used is listed.
-#include <tinyxml2.h>
-
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
-#include <sstream>
+#include <numbers>
 
-#include "io/scene/scene_reader.hpp"
+#include "io/scene/expression.hpp"
+#include "io/scene/robot.hpp"
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
 
 namespace orthant::io {
 namespace {
 
-using tinyxml2::XMLElement;
+using Element = XmlReader::Element;
+using Posture = std::vector<std::pair<std::string, double>>;
 
-struct UrdfJoint {
-  std::string name, type, parent, child;
-  Pose X_PJ;
-  Vec3 axis = Vec3::UnitX();
-  const XMLElement* element = nullptr;
-  const XMLElement* mimic = nullptr;  ///< of a joint that has a coordinate
-  double start = 0;                   ///< its position where all leaders are at zero
-
-  bool slides() const { return type == "prismatic"; }
-  bool has_coordinate() const { return slides() || type == "revolute" || type == "continuous"; }
-};
+constexpr double kQuarter = 0.5 * std::numbers::pi;
+constexpr std::size_t kMaxLinks = 100'000;
 
 /// Roll, pitch, yaw about the fixed axes x, y, z.
 Quat from_rpy(const Vec3& rpy) {
@@ -40,427 +29,394 @@ Quat from_rpy(const Vec3& rpy) {
   return multiply(z, multiply(y, x));
 }
 
+/// Every child element with that name.
+template <class F>
+void for_each(const Element& parent, const char* name, F&& f) {
+  for (const Element* e = parent.FirstChildElement(name); e != nullptr;
+       e = e->NextSiblingElement(name))
+    f(*e);
+}
+
 class UrdfReader {
  public:
-  UrdfReader(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
-             SceneDescription& scene, const std::string* text)
-      : urdf_(urdf), context_(context), scene_(scene), text_(text) {
-    path_ = text != nullptr ? urdf.file : context.path_of(urdf.where, urdf.file);
-    // A bit of the collision groups for each robot; the first is everybody's default.
-    bit_ = 1 + static_cast<int>(number % 31);
-  }
+  UrdfReader(const RobotDescription& options, ReadContext& context, XmlReader& xml)
+      : options_(options), context_(context), xml_(xml) {}
 
-  void read() {
-    std::string text;
-    try {
-      text = text_ != nullptr ? *text_ : read_file(path_);
-    } catch (const Error& error) {
-      throw Error(urdf_.where.text(), error.what());
-    }
-    tinyxml2::XMLDocument document;
-    if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
-      throw Error(path_ + ":" + std::to_string(document.ErrorLineNum()), "is not XML");
-    const XMLElement* robot = document.FirstChildElement("robot");
-    if (robot == nullptr) throw Error(path_, "has no <robot>");
-    for (const XMLElement* e = robot->FirstChildElement(); e != nullptr;
-         e = e->NextSiblingElement()) {
+  Robot read(const std::string& text) {
+    const Element& root = xml_.parse(text, "robot");
+    for (const Element* e = root.FirstChildElement(); e != nullptr; e = e->NextSiblingElement()) {
       const std::string tag = e->Name();
       if (tag == "link") {
         add_link(*e);
       } else if (tag == "joint") {
-        add_joint(*e);
-      } else if (tag != "material") {
-        ignore("<" + tag + ">");
+        joints_.push_back(e);
+      } else if (tag == "material") {
+        add_material(*e);
+      } else {
+        xml_.ignore("<" + tag + ">");
       }
     }
-    if (links_.empty()) throw Error(path_, "has no links");
-    find_starts();
-    place_links();
-    make_bodies();
-    make_joints();
-    for (const auto& [what, count] : ignored_)
-      context_.notes.push_back(path_ + ": ignored " + what +
-                               (count > 1 ? " (" + std::to_string(count) + " times)" : ""));
+    if (robot_.links.empty()) xml_.problem(0, "has no links");
+    for (const Element* e : joints_) add_joint(*e);
+    find_root();
+    xml_.throw_problems();
+    return std::move(robot_);
   }
 
  private:
-  [[noreturn]] void fail(const XMLElement& at, const std::string& what) const {
-    throw Error(path_ + ":" + std::to_string(at.GetLineNum()), what);
-  }
-  void ignore(const std::string& what) { ++ignored_[what]; }
-
-  std::string attribute(const XMLElement& e, const char* name) const {
-    const char* value = e.Attribute(name);
-    if (value == nullptr) fail(e, std::string("<") + e.Name() + "> needs '" + name + "'");
-    return value;
-  }
-  double number(const XMLElement& e, const char* name) const {
-    const std::string text = attribute(e, name);
-    double value = 0;
-    if (!read_number(trim(text), value))
-      fail(e, std::string("'") + name + "' must be a number, found '" + text + "'");
-    return value;
-  }
-  double number_or(const XMLElement& e, const char* name, double otherwise) const {
-    return e.Attribute(name) == nullptr ? otherwise : number(e, name);
-  }
-  static std::string trim(const std::string& text) {
-    const std::size_t begin = text.find_first_not_of(" \t\n\r");
-    if (begin == std::string::npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t\n\r") + 1 - begin);
-  }
-  Vec3 vector(const XMLElement& e, const char* name, const Vec3& otherwise) const {
-    if (e.Attribute(name) == nullptr) return otherwise;
-    std::istringstream words(attribute(e, name));
-    Vec3 out;
-    std::string word;
-    for (int c = 0; c < 3; ++c)
-      if (!(words >> word) || !read_number(word, out[c]))
-        fail(e, std::string("'") + name + "' must be three numbers, found '" + attribute(e, name) +
-                    "'");
-    return out;
-  }
-  Pose origin(const XMLElement& parent) const {
-    const XMLElement* e = parent.FirstChildElement("origin");
+  Pose origin(const Element& parent) {
+    const Element* e = parent.FirstChildElement("origin");
     if (e == nullptr) return {};
-    return {vector(*e, "xyz", Vec3::Zero()), from_rpy(vector(*e, "rpy", Vec3::Zero()))};
+    const Vec3 xyz = xml_.vector(*e, "xyz", Vec3::Zero());
+    return {xyz, from_rpy(xml_.vector(*e, "rpy", Vec3::Zero()))};
   }
 
-  void add_link(const XMLElement& e) {
-    const std::string name = attribute(e, "name");
-    if (!links_.emplace(name, &e).second) fail(e, "link '" + name + "' is given twice");
-    order_.push_back(name);
+  void add_material(const Element& e) {
+    const char* name = e.Attribute("name");
+    const Element* colour = e.FirstChildElement("color");
+    if (name != nullptr && colour != nullptr) colours_[name] = rgba(*colour);
+  }
+  Colour rgba(const Element& e) {
+    const std::vector<double> x = xml_.numbers(e, "rgba", 3, 4);
+    if (x.size() < 3) return {};
+    char text[8];
+    const auto byte = [](double v) {
+      return static_cast<int>(std::lround(255 * std::clamp(v, 0.0, 1.0)));
+    };
+    std::snprintf(text, sizeof text, "#%02x%02x%02x", byte(x[0]), byte(x[1]), byte(x[2]));
+    return {text};
   }
 
-  void add_joint(const XMLElement& e) {
-    UrdfJoint joint;
-    joint.element = &e;
-    joint.name = attribute(e, "name");
-    joint.type = attribute(e, "type");
-    const XMLElement* parent = e.FirstChildElement("parent");
-    const XMLElement* child = e.FirstChildElement("child");
-    if (parent == nullptr || child == nullptr)
-      fail(e, "joint '" + joint.name + "' needs <parent> and <child>");
-    joint.parent = attribute(*parent, "link");
-    joint.child = attribute(*child, "link");
-    joint.X_PJ = origin(e);
-    if (const XMLElement* axis = e.FirstChildElement("axis"))
-      joint.axis = vector(*axis, "xyz", Vec3::UnitX());
-    for (const char* tag : {"calibration", "safety_controller"})
-      if (e.FirstChildElement(tag) != nullptr) ignore(std::string("<") + tag + ">");
-    const bool turns = joint.type != "fixed" && joint.type != "floating";
-    if (turns && !(joint.axis.norm() > 1e-6)) fail(e, "joint '" + joint.name + "' has no axis");
-    if (joint.has_coordinate()) joint.mimic = e.FirstChildElement("mimic");
-    joints_.push_back(std::move(joint));
-  }
-
-  const UrdfJoint& leader_of(const UrdfJoint& joint) const {
-    const std::string name = attribute(*joint.mimic, "joint");
-    const auto found = std::find_if(joints_.begin(), joints_.end(),
-                                    [&](const UrdfJoint& j) { return j.name == name; });
-    if (found == joints_.end()) fail(*joint.mimic, "there is no joint '" + name + "' to mimic");
-    if (!found->has_coordinate())
-      fail(*joint.mimic, "joint '" + name + "' is " + found->type + " and cannot be mimicked");
-    return *found;
-  }
-  double multiplier(const UrdfJoint& joint) const {
-    return number_or(*joint.mimic, "multiplier", 1);
-  }
-
-  /// start = multiplier x start of the leader + offset, back to a joint that mimics none.
-  void find_starts() {
-    for (UrdfJoint& joint : joints_) {
-      if (joint.mimic == nullptr) continue;
-      double factor = 1;
-      const UrdfJoint* at = &joint;
-      for (std::size_t n = 0; at->mimic != nullptr; ++n, at = &leader_of(*at)) {
-        if (n == joints_.size()) fail(*joint.mimic, "the <mimic> of joints go round in a circle");
-        joint.start += factor * number_or(*at->mimic, "offset", 0);
-        factor *= multiplier(*at);
-      }
-      if (!std::isfinite(joint.start)) fail(*joint.mimic, "<mimic> leads beyond all numbers");
+  void add_link(const Element& e) {
+    RobotLink link;
+    link.name = xml_.text(e, "name");
+    link.line = e.GetLineNum();
+    if (link.name.empty()) return;
+    if (robot_.links.size() == kMaxLinks) {
+      xml_.problem(e, "has more than " + std::to_string(kMaxLinks) + " links");
+      return;
     }
-  }
-
-  /// The child in the joint's frame at its start.
-  static Pose moved(const UrdfJoint& joint) {
-    if (joint.start == 0) return {};
-    const Vec3 along = joint.start * joint.axis.normalized();
-    return joint.slides() ? Pose{along, {}} : Pose{Vec3::Zero(), exp_rotation(along)};
-  }
-
-  /// Poses at joint positions zero, those that mimic at their start, from the root outwards.
-  void place_links() {
-    std::map<std::string, const UrdfJoint*> to_parent;
-    for (const UrdfJoint& joint : joints_) {
-      for (const std::string& link : {joint.parent, joint.child})
-        if (!links_.contains(link)) fail(*joint.element, "there is no link '" + link + "'");
-      if (!to_parent.emplace(joint.child, &joint).second)
-        fail(*joint.element, "link '" + joint.child + "' has two parents");
+    if (!places_.emplace(link.name, static_cast<Index>(robot_.links.size())).second) {
+      xml_.problem(e, "link '" + link.name + "' is given twice");
+      return;
     }
-    for (const std::string& link : order_)
-      if (!to_parent.contains(link)) roots_.insert(link);
-    if (roots_.size() != 1)
-      throw Error(path_, "must have one root link, found " + std::to_string(roots_.size()));
-    const Pose X_WR{urdf_.position, orientation_of(urdf_.orientation, urdf_.rotation, urdf_.where)};
-    poses_[*roots_.begin()] = X_WR;
-    for (bool placed = true; placed;) {
-      placed = false;
-      for (const UrdfJoint& joint : joints_) {
-        if (poses_.contains(joint.child) || !poses_.contains(joint.parent)) continue;
-        poses_[joint.child] = compose(compose(poses_[joint.parent], joint.X_PJ), moved(joint));
-        placed = true;
-      }
+    for_each(e, "collision", [&](const Element& c) { add_shape(c, link); });
+    for_each(e, "visual", [&](const Element& v) {
+      xml_.ignore("the shapes of <visual>");
+      const Element* material = v.FirstChildElement("material");
+      if (material == nullptr || !link.colour.text.empty()) return;
+      if (const Element* colour = material->FirstChildElement("color"))
+        link.colour = rgba(*colour);
+      else if (const auto known = colours_.find(xml_.text_or(*material, "name", ""));
+               known != colours_.end())
+        link.colour = known->second;
+    });
+    add_inertia(e, link);
+    xml_.ignore_unknown(e, "name type", "inertial visual collision");
+    robot_.links.push_back(std::move(link));
+  }
+
+  void add_inertia(const Element& e, RobotLink& link) {
+    const Element* inertial = e.FirstChildElement("inertial");
+    if (inertial == nullptr) return;
+    const Element* mass = inertial->FirstChildElement("mass");
+    const Element* inertia = inertial->FirstChildElement("inertia");
+    if (mass == nullptr) {
+      xml_.problem(*inertial, "<inertial> of link '" + link.name + "' needs <mass>");
+      return;
     }
-    if (poses_.size() != links_.size()) throw Error(path_, "the joints go round in a circle");
-  }
-
-  void make_bodies() {
-    for (const std::string& name : order_) {
-      const XMLElement& e = *links_[name];
-      BodyDescription body;
-      body.where = urdf_.where;
-      body.name = urdf_.prefix + name;
-      const Pose& X = poses_[name];
-      body.position = X.x;
-      body.orientation = X.p;
-      for (const XMLElement* c = e.FirstChildElement("collision"); c != nullptr;
-           c = c->NextSiblingElement("collision"))
-        add_shape(*c, body);
-      if (e.FirstChildElement("visual") != nullptr) ignore("<visual>");
-      const bool root = roots_.contains(name);
-      if (!read_inertia(e, body)) {
-        // A frame without matter: fixed where it is the root, else welded with next to no mass.
-        if (root) body.motion = MotionWord::Fixed;
-        const bool heavy =
-            std::any_of(body.shapes.begin(), body.shapes.end(), [](const auto&) { return true; });
-        if (!root && !heavy) {
-          body.mass = kFrameMass;
-          body.inertia = Mat3(kFrameMass * 1e-4 * Mat3::Identity());
-          body.center_of_mass = Vec3::Zero();
-          context_.notes.push_back(path_ + ": link '" + name + "' has no <inertial>; given " +
-                                   to_text(kFrameMass) + " kg");
-        }
-      }
-      if (root && urdf_.fixed) body.motion = MotionWord::Fixed;
-      scene_.bodies.push_back(std::move(body));
+    link.mass = xml_.number(*mass, "value");
+    if (link.mass < 0) {
+      xml_.problem(*mass, "mass of link '" + link.name + "' must be >= 0, found " +
+                              to_text(link.mass));
+      link.mass = 0;
     }
+    if (link.mass == 0) return;  // many files write zero for "none"
+    const Pose X = origin(*inertial);
+    link.center = X.x;
+    if (inertia == nullptr) return;  // a point mass
+    Mat3 I = Mat3::Zero();
+    const char* const names[3][3] = {{"ixx", "ixy", "ixz"}, {"", "iyy", "iyz"}, {"", "", "izz"}};
+    for (int i = 0; i < 3; ++i)
+      for (int j = i; j < 3; ++j)
+        I(i, j) = I(j, i) = i == j ? xml_.number(*inertia, names[i][j])
+                                   : xml_.number_or(*inertia, names[i][j], 0);
+    const Mat3 R = matrix_of(X.p), turned = R * I * R.transpose();
+    link.inertia = 0.5 * (turned + turned.transpose());
   }
 
-  bool read_inertia(const XMLElement& link, BodyDescription& body) {
-    const XMLElement* e = link.FirstChildElement("inertial");
-    if (e == nullptr) return false;
-    const XMLElement* mass = e->FirstChildElement("mass");
-    const XMLElement* inertia = e->FirstChildElement("inertia");
-    if (mass == nullptr || inertia == nullptr) fail(*e, "<inertial> needs <mass> and <inertia>");
-    const double m = number(*mass, "value");
-    if (!(m > 0)) return false;  // some files write zero for "none"
-    const Pose X = origin(*e);
-    // Read first: a matrix that is filled by commas may not be left half full by an error.
-    const double xx = number(*inertia, "ixx"), xy = number_or(*inertia, "ixy", 0);
-    const double yy = number(*inertia, "iyy"), xz = number_or(*inertia, "ixz", 0);
-    const double zz = number(*inertia, "izz"), yz = number_or(*inertia, "iyz", 0);
-    Mat3 I;
-    I << xx, xy, xz, xy, yy, yz, xz, yz, zz;
-    const Mat3 R = matrix_of(X.p);
-    const Mat3 turned = R * I * R.transpose();
-    body.mass = m;
-    body.center_of_mass = X.x;
-    body.inertia = Mat3(0.5 * (turned + turned.transpose()));
-    return true;
-  }
-
-  void add_shape(const XMLElement& collision, BodyDescription& body) {
-    const XMLElement* geometry = collision.FirstChildElement("geometry");
-    const XMLElement* e = geometry == nullptr ? nullptr : geometry->FirstChildElement();
-    if (e == nullptr) fail(collision, "<collision> needs a <geometry> with something in it");
+  void add_shape(const Element& collision, RobotLink& link) {
+    const Element* geometry = collision.FirstChildElement("geometry");
+    const Element* e = geometry == nullptr ? nullptr : geometry->FirstChildElement();
+    if (e == nullptr) {
+      xml_.problem(collision, "<collision> of link '" + link.name +
+                                  "' needs a <geometry> with a shape in it");
+      return;
+    }
     const Pose X = origin(collision);
     ShapeDescription shape;
-    shape.where = urdf_.where;
+    shape.where = {std::make_shared<const std::string>(xml_.path()), e->GetLineNum(), 0};
     shape.position = X.x;
     shape.orientation = X.p;
-    shape.material = urdf_.material;
-    if (!urdf_.self_collision) {
-      shape.group = std::int64_t{1} << bit_;
-      shape.mask = 0xffffffff & ~shape.group;
-    }
+    shape.material = options_.material;
+    const auto length = [&](const char* name) {
+      const double x = xml_.number(*e, name);
+      if (!(x > 0) && e->Attribute(name) != nullptr)
+        xml_.problem(*e, "'" + std::string(name) + "' of <" + e->Name() + "> must be > 0, found " +
+                             to_text(x));
+      return x > 0 ? x : 1;
+    };
     const std::string kind = e->Name();
     if (kind == "box") {
-      const Vec3 size = vector(*e, "size", Vec3::Zero());
+      const Vec3 size = xml_.vector(*e, "size", Vec3::Zero());
+      if (!(size.minCoeff() > 0))
+        xml_.problem(*e, "'size' of <box> must be three numbers > 0, found '" +
+                             xml_.text_or(*e, "size", "") + "'");
       shape.type = ShapeWord::Box;
       shape.half = {0.5 * size[0], 0.5 * size[1], 0.5 * size[2]};
     } else if (kind == "sphere") {
       shape.type = ShapeWord::Sphere;
-      shape.radius = number(*e, "radius");
+      shape.radius = length("radius");
     } else if (kind == "capsule") {  // along z there, along x here
       shape.type = ShapeWord::Capsule;
-      shape.radius = number(*e, "radius");
-      shape.half_length = 0.5 * number(*e, "length");
+      shape.radius = length("radius");
+      shape.half_length = 0.5 * length("length");
       shape.orientation = multiply(X.p, exp_rotation(Vec3(0, -kQuarter, 0)));
     } else if (kind == "cylinder") {
-      add_cylinder(*e, shape);
+      const double radius = length("radius"), span = length("length");
+      set_cylinder(shape, radius, 0.5 * span);
+      xml_.ignore("the roundness of <cylinder>: prisms of " + std::to_string(kCylinderSides) +
+                  " sides");
     } else if (kind == "mesh") {
       if (!add_mesh(*e, shape)) return;
     } else {
-      ignore("<" + kind + "> in <geometry>");
+      xml_.ignore("<" + kind + "> in <geometry>");
       return;
     }
-    body.shapes.push_back(std::move(shape));
+    link.shapes.push_back(std::move(shape));
   }
 
-  void add_cylinder(const XMLElement& e, ShapeDescription& shape) {
-    const double radius = number(e, "radius"), length = number(e, "length");
-    if (!(radius > 0) || !(length > 0)) fail(e, "radius and length must be > 0");
-    shape.type = ShapeWord::Hull;
-    for (int i = 0; i < kCylinderSides; ++i)
-      for (const double z : {-0.5 * length, 0.5 * length}) {
-        const double a = 4 * kQuarter * i / kCylinderSides;
-        shape.points.emplace_back(radius * std::cos(a), radius * std::sin(a), z);
-      }
-    ignore("the roundness of <cylinder>: prisms of " + std::to_string(kCylinderSides) + " sides");
-  }
-
-  bool add_mesh(const XMLElement& e, ShapeDescription& shape) {
-    const std::string name = attribute(e, "filename");
-    const std::string path = context_.options.read_files ? find_mesh(name) : std::string();
+  bool add_mesh(const Element& e, ShapeDescription& shape) {
+    const std::string name = xml_.text(e, "filename");
+    const std::string path = context_.options.read_files && !name.empty()
+                                 ? find_robot_file(xml_.path(), name, packages())
+                                 : std::string();
+    const Vec3 scale = xml_.vector(e, "scale", Vec3::Ones());
     if (path.empty()) {
-      ignore("mesh '" + name + "': there is no such file");
+      const std::string what = "mesh '" + name + "': there is no such file";
+      if (options_.skip_meshes || !context_.options.read_files)
+        xml_.ignore(what);
+      else
+        xml_.problem(e, what + " here, above or in 'packages' (allowed: skip_meshes: true)");
       return false;
     }
-    const Vec3 scale = vector(e, "scale", Vec3::Ones());
-    std::vector<Vec3> points;
-    bool exact = true;
     try {
-      points = hull_points(read_mesh_points(path), path, exact);
+      bool exact = true;
+      shape.points = mesh_hull(path, scale, exact);
+      if (!exact) xml_.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
     } catch (const Error& error) {
-      ignore("mesh '" + name + "': " + error.what());
+      xml_.problem(e, error.what());
       return false;
     }
-    if (!exact) ignore("corners of the hull of '" + name + "' beyond what a hull may have");
-    for (Vec3& p : points) p = p.cwiseProduct(scale);
     shape.type = ShapeWord::Hull;
-    shape.points = std::move(points);
     return true;
   }
 
-  /// package://robot/meshes/a.stl lies in a folder above the URDF, somewhere.
-  std::string find_mesh(const std::string& name) const {
-    namespace fs = std::filesystem;
-    std::string rest = name;
-    if (rest.starts_with("file://")) rest = rest.substr(7);
-    const bool package = rest.starts_with("package://");
-    if (package) rest = rest.substr(10);
-    std::error_code error;
-    if (!package && fs::path(rest).is_absolute())
-      return fs::is_regular_file(rest, error) ? rest : "";
-    const std::size_t slash = rest.find('/');
-    fs::path folder = fs::absolute(path_).parent_path();
-    for (int up = 0; up < 6; ++up, folder = folder.parent_path()) {
-      if (fs::is_regular_file(folder / rest, error)) return (folder / rest).string();
-      if (package && slash != std::string::npos &&
-          fs::is_regular_file(folder / rest.substr(slash + 1), error))
-        return (folder / rest.substr(slash + 1)).string();
-    }
-    return {};
+  std::vector<std::string> packages() const {
+    std::vector<std::string> out;
+    for (const std::string& folder : options_.packages)
+      out.push_back(context_.path_of(options_.where, folder));
+    return out;
   }
 
-  void make_joints() {
-    std::set<std::string> names;
-    for (const UrdfJoint& j : joints_) {
-      if (!names.insert(j.name).second) fail(*j.element, "joint '" + j.name + "' is given twice");
-      JointDescription joint;
-      joint.where = urdf_.where;
-      joint.name = urdf_.prefix + j.name;
-      joint.a = urdf_.prefix + j.child;
-      joint.b = urdf_.prefix + j.parent;
-      const Pose& X_WJ = poses_[j.child];
-      joint.anchor = X_WJ.x;
-      if (j.type != "fixed") joint.axis = rotate(X_WJ.p, Vec3(j.axis.normalized()));
-      if (j.type == "fixed") {
-        joint.kind = JointKind::Weld;
-      } else if (j.type == "revolute" || j.type == "continuous") {
-        joint.kind = JointKind::Revolute;
-      } else if (j.type == "prismatic") {
-        joint.kind = JointKind::Prismatic;
-      } else if (j.type == "floating") {
-        continue;
-      } else {
-        ignore("joint type '" + j.type + "' (the link is left free)");
-        continue;
-      }
-      if (joint.kind != JointKind::Weld) read_limits(j, joint);
-      kept_.emplace(j.name, scene_.joints.size());
-      scene_.joints.push_back(std::move(joint));
-    }
-    for (const UrdfJoint& j : joints_)
-      if (j.mimic != nullptr) couple(j);
-  }
-
-  /// Both coordinates are zero as placed, so no offset is left.
-  void couple(const UrdfJoint& j) {
-    const UrdfJoint& leader = leader_of(j);
-    const double ratio = multiplier(j);
-    const JointDescription& led_by = scene_.joints[kept_.at(leader.name)];
-    const bool whole = !j.slides() && std::round(ratio) == ratio;
-    if (!leader.slides() && !(led_by.lower && led_by.upper) && !whole) {
-      ignore(
-          "<mimic> of a hinge without limits in a ratio that is not whole (the joint moves by "
-          "itself)");
+  void add_joint(const Element& e) {
+    RobotJoint joint;
+    joint.name = xml_.text(e, "name");
+    joint.line = e.GetLineNum();
+    const std::string type = xml_.text(e, "type");
+    const Element* parent = e.FirstChildElement("parent");
+    const Element* child = e.FirstChildElement("child");
+    if (parent == nullptr || child == nullptr) {
+      xml_.problem(e, "joint '" + joint.name + "' needs <parent> and <child>");
       return;
     }
-    scene_.joints[kept_.at(j.name)].follow = {led_by.name, ratio, 0};
-  }
-
-  void read_limits(const UrdfJoint& j, JointDescription& joint) {
-    if (const XMLElement* limit = j.element->FirstChildElement("limit")) {
-      if (j.type != "continuous") {
-        const double lower = number_or(*limit, "lower", 0) - j.start,
-                     upper = number_or(*limit, "upper", 0) - j.start;
-        // The coordinate of a hinge is an angle in (-pi, pi); a range it cannot leave is no limit.
-        const bool whole =
-            joint.kind == JointKind::Revolute && (lower <= -2 * kQuarter || upper >= 2 * kQuarter);
-        if (whole) {
-          ignore("limits of hinges that go beyond half a turn");
-        } else if (lower > upper || lower > 0 || upper < 0) {
-          ignore("limits that exclude the position zero");
-        } else {
-          joint.lower = lower;
-          joint.upper = upper;
-        }
+    static const std::map<std::string, RobotMotion> types = {
+        {"fixed", RobotMotion::Fixed},        {"revolute", RobotMotion::Hinge},
+        {"continuous", RobotMotion::Hinge},   {"prismatic", RobotMotion::Slide},
+        {"floating", RobotMotion::Free},      {"planar", RobotMotion::Planar},
+        {"spherical", RobotMotion::Ball}};
+    const auto known = types.find(type);
+    if (known == types.end()) {
+      xml_.problem(e, "joint '" + joint.name + "': unknown type '" + type +
+                          "'; allowed: fixed, revolute, continuous, prismatic, floating, planar, "
+                          "spherical");
+      return;
+    }
+    joint.motion = known->second;
+    joint.X_PL = origin(e);
+    if (joint.has_coordinate() || joint.motion == RobotMotion::Planar) read_axis(e, joint);
+    if (joint.has_coordinate()) {
+      if (type != "continuous") read_range(e, joint);
+      read_dynamics(e, joint);
+      if (const Element* mimic = e.FirstChildElement("mimic")) {
+        joint.leader = xml_.text(*mimic, "joint");
+        joint.ratio = xml_.number_or(*mimic, "multiplier", 1);
+        joint.offset = xml_.number_or(*mimic, "offset", 0);
       }
-      if (limit->Attribute("effort") != nullptr) ignore("'effort' of <limit>");
-      if (limit->Attribute("velocity") != nullptr) ignore("'velocity' of <limit>");
     }
-    if (const XMLElement* dynamics = j.element->FirstChildElement("dynamics")) {
-      joint.damping = number_or(*dynamics, "damping", 0);
-      joint.dry_friction = number_or(*dynamics, "friction", 0);
+    xml_.ignore_unknown(e, "name type", "origin parent child axis limit dynamics mimic");
+    if (!joint.name.empty() && !joint_names_.emplace(joint.name, joint.line).second)
+      xml_.problem(e, "joint '" + joint.name + "' is given twice");
+    const Index p = place_of(*parent), c = place_of(*child);
+    if (p == kNone || c == kNone) return;
+    RobotLink& link = robot_.links[static_cast<std::size_t>(c)];
+    if (link.parent != kNone) {
+      xml_.problem(e, "link '" + link.name + "' has two parents: joints '" + link.joint.name +
+                          "' and '" + joint.name + "'");
+      return;
+    }
+    link.parent = p;
+    link.joint = std::move(joint);
+  }
+
+  void read_axis(const Element& e, RobotJoint& joint) {
+    const Element* axis = e.FirstChildElement("axis");
+    const Vec3 a = axis == nullptr ? Vec3::UnitX() : xml_.vector(*axis, "xyz", Vec3::UnitX());
+    const double length = a.norm();
+    if (!(length > 1e-6)) {
+      xml_.problem(axis == nullptr ? e : *axis,
+                   "the axis of joint '" + joint.name + "' must not be zero");
+      return;
+    }
+    joint.axis = a / length;
+    if (std::abs(length - 1) > 1e-3) xml_.ignore("the length of axes that is not 1");
+  }
+
+  void read_range(const Element& e, RobotJoint& joint) {
+    const Element* limit = e.FirstChildElement("limit");
+    if (limit == nullptr) {
+      xml_.note("joint '" + joint.name + "' has no <limit>: it moves without end");
+      return;
+    }
+    if (limit->Attribute("lower") == nullptr && limit->Attribute("upper") == nullptr) {
+      xml_.ignore("<limit> without 'lower' and 'upper': the joint moves without end");
+      return;
+    }
+    const double lower = xml_.number_or(*limit, "lower", 0),
+                 upper = xml_.number_or(*limit, "upper", 0);
+    if (lower > upper) {
+      xml_.problem(*limit, "joint '" + joint.name + "': the lower limit, " + to_text(lower) +
+                               ", must be at most the upper one, " + to_text(upper));
+      return;
+    }
+    joint.lower = lower;
+    joint.upper = upper;
+    if (lower == upper) {
+      joint.start = lower;
+      joint.X_PL = link_in_parent(joint);
+      joint.motion = RobotMotion::Fixed;
+      joint.lower = joint.upper = {};
+      xml_.ignore("the freedom of joints whose limits are equal");
     }
   }
 
-  static constexpr double kQuarter = 1.57079632679489661923;
-  static constexpr double kFrameMass = 1e-3;  // [kg]
-  static constexpr int kCylinderSides = 16;
+  void read_dynamics(const Element& e, RobotJoint& joint) {
+    const auto amount = [&](const Element& at, const char* name) {
+      const double x = xml_.number_or(at, name, 0);
+      if (x < 0)
+        xml_.problem(at, "'" + std::string(name) + "' of joint '" + joint.name +
+                             "' must be >= 0, found " + to_text(x));
+      return std::max(x, 0.0);
+    };
+    if (const Element* limit = e.FirstChildElement("limit")) {
+      if (limit->Attribute("effort") != nullptr) joint.effort = amount(*limit, "effort");
+      if (limit->Attribute("velocity") != nullptr) {
+        joint.speed = amount(*limit, "velocity");
+        xml_.ignore("'velocity' of <limit>");
+      }
+    }
+    if (const Element* dynamics = e.FirstChildElement("dynamics")) {
+      joint.damping = amount(*dynamics, "damping");
+      joint.dry_friction = amount(*dynamics, "friction");
+    }
+  }
 
-  const UrdfDescription& urdf_;
+  Index place_of(const Element& e) {
+    const std::string name = xml_.text(e, "link");
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
+    if (!name.empty()) xml_.problem(e, "there is no link '" + name + "'");
+    return kNone;
+  }
+
+  void find_root() {
+    std::vector<std::string> roots;
+    int line = 0;
+    for (RobotLink& link : robot_.links) {
+      if (link.parent != kNone) continue;
+      roots.push_back(link.name);
+      line = link.line;
+      link.world = link.name == "world";
+    }
+    if (roots.size() > 1)
+      xml_.problem(line, "must have one root link, found " + std::to_string(roots.size()) + ": " +
+                             name_list(roots));
+  }
+
+  const RobotDescription& options_;
   ReadContext& context_;
-  SceneDescription& scene_;
-  const std::string* text_;  ///< of the robot, where it does not come from a file
-  std::string path_;
-  int bit_ = 1;
-  std::map<std::string, const XMLElement*> links_;
-  std::vector<std::string> order_;
-  std::vector<UrdfJoint> joints_;
-  std::set<std::string> roots_;
-  std::map<std::string, Pose> poses_;
-  std::map<std::string, std::size_t> kept_;  ///< joints of the file by name, in the scene
-  std::map<std::string, int> ignored_;
+  XmlReader& xml_;
+  Robot robot_;
+  std::vector<const Element*> joints_;
+  std::map<std::string, Index> places_;
+  std::map<std::string, int> joint_names_;
+  std::map<std::string, Colour> colours_;
 };
+
+/// What a posture of the SRDF says about joints the robot has, moved into their limits.
+void fit_state(const Robot& robot, const Posture& state, Posture& posture) {
+  for (const RobotLink& link : robot.links) {
+    const RobotJoint& j = link.joint;
+    for (const auto& [name, value] : state)
+      if (link.parent != kNone && j.name == name && j.has_coordinate())
+        posture.emplace_back(name, std::clamp(value, j.lower.value_or(value),
+                                              std::max(j.lower.value_or(value),
+                                                       j.upper.value_or(value))));
+  }
+}
 
 }  // namespace
 
-void add_urdf(const UrdfDescription& urdf, std::size_t number, ReadContext& context,
+void set_cylinder(ShapeDescription& shape, double radius, double half_length) {
+  shape.type = ShapeWord::Hull;
+  for (int i = 0; i < kCylinderSides; ++i)
+    for (const double z : {-half_length, half_length}) {
+      const double a = 4 * kQuarter * i / kCylinderSides;
+      shape.points.emplace_back(radius * std::cos(a), radius * std::sin(a), z);
+    }
+}
+
+void add_urdf(const RobotDescription& options, std::size_t number, ReadContext& context,
               SceneDescription& scene, const std::string* text) {
-  UrdfReader(urdf, number, context, scene, text).read();
+  const std::string path =
+      text != nullptr ? options.file : context.path_of(options.where, options.file);
+  std::string own;
+  try {
+    if (text == nullptr) own = read_regular_file(path, kMaxRobotFile);
+  } catch (const Error& error) {
+    throw Error(options.where.text(), error.what());
+  }
+  XmlReader xml(path);
+  Robot robot = UrdfReader(options, context, xml).read(text != nullptr ? *text : own);
+  Posture posture, state;
+  if (!options.srdf.empty()) {
+    read_srdf(context.path_of(options.where, options.srdf), options.state, robot, state);
+    fit_state(robot, state, posture);
+  } else if (!options.state.empty()) {
+    throw Error(options.where.text(), "'state' is one of an SRDF file: give 'srdf', too");
+  }
+  for (const auto& [name, value] : options.posture.values) posture.emplace_back(name, value);
+  add_robot(std::move(robot), posture, options, number, xml, context, scene);
 }
 
 }  // namespace orthant::io

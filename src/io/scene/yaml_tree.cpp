@@ -175,7 +175,8 @@ bool bare(const std::string& text) {
 std::string Where::text() const {
   const std::string name = file ? *file : "scene";
   if (line <= 0) return name;
-  return name + ":" + std::to_string(line) + ":" + std::to_string(column);
+  const std::string place = name + ":" + std::to_string(line);
+  return column > 0 ? place + ":" + std::to_string(column) : place;
 }
 
 const YamlNode* YamlNode::find(std::string_view key) const {

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// io/scene/mjcf_geoms.cpp: geoms and inertias of MJCF, and which geoms touch.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numbers>
+
+#include "io/scene/mjcf.hpp"
+#include "orthant/base/error.hpp"
+
+namespace orthant::io {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+constexpr std::size_t kMaxClasses = 32;  // bits of a collision group
+
+void add_piece(RobotLink& link, const RobotLink& piece, const Pose& X) {
+  const Mat3 R = matrix_of(X.p);
+  const Vec3 c = transform(X, piece.center);
+  const double mass = link.mass + piece.mass;
+  if (!(mass > 0)) return;
+  const Vec3 center = (link.mass * link.center + piece.mass * c) / mass;
+  const auto shifted = [](double m, const Vec3& d) -> Mat3 {
+    return m * (d.squaredNorm() * Mat3::Identity() - d * d.transpose());
+  };
+  const Mat3 I = link.inertia + shifted(link.mass, link.center - center) +
+                 R * piece.inertia * R.transpose() + shifted(piece.mass, c - center);
+  link.inertia = 0.5 * (I + I.transpose());
+  link.mass = mass;
+  link.center = center;
+}
+
+}  // namespace
+
+void MjcfReader::read_inertial(const Element& e, RobotLink& link) {
+  link.mass = xml_.number(e, "mass");
+  if (link.mass < 0) {
+    xml_.problem(e, "mass of body '" + link.name + "' must be >= 0, found " + to_text(link.mass));
+    link.mass = 0;
+  }
+  const Pose X = pose(e);
+  link.center = X.x;
+  Mat3 I = Mat3::Zero();
+  if (e.Attribute("fullinertia") != nullptr) {
+    const std::vector<double> x = xml_.numbers(e, "fullinertia", 6, 6);
+    if (x.size() == 6) I << x[0], x[3], x[4], x[3], x[1], x[5], x[4], x[5], x[2];
+  } else {
+    I = xml_.vector(e, "diaginertia", Vec3::Zero()).asDiagonal();
+  }
+  const Mat3 R = matrix_of(X.p), turned = R * I * R.transpose();
+  link.inertia = 0.5 * (turned + turned.transpose());
+  xml_.ignore_unknown(e, "pos quat axisangle euler xyaxes zaxis mass diaginertia fullinertia", "");
+}
+
+void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool weighs) {
+  ShapeDescription shape;
+  shape.where = {std::make_shared<const std::string>(xml_.path()), e.GetLineNum(), 0};
+  const Pose local = pose(e);
+  shape.position = local.x;
+  shape.orientation = local.p;
+  RobotLink& body = robot_.links[static_cast<std::size_t>(link)];
+  shape.name = unique(geom_names_, e, "geom", body.name + "_geom");
+  if (!shape_of(e, shape)) return;
+  const Pose G = compose(X, Pose{shape.position, *shape.orientation});
+  shape.position = G.x;
+  shape.orientation = G.p;
+  xml_.ignore_unknown(
+      e,
+      "name class type pos quat axisangle euler xyaxes zaxis size fromto mesh hfield mass density "
+      "contype conaffinity condim friction rgba material group user priority fitscale " +
+          std::string(kSoft),
+      "");
+  if (weighs && !body.world && shape.type != ShapeWord::HalfSpace) {
+    RobotLink matter;
+    weigh_geom(e, shape, matter);
+    add_piece(body, matter, G);
+  }
+  if (shape.type == ShapeWord::HalfSpace && !body.world) {
+    xml_.problem(e, "a plane must be in <worldbody>");
+    return;
+  }
+  Geom geom;
+  geom.type = static_cast<std::int64_t>(xml_.number_or(e, "contype", 1));
+  geom.affinity = static_cast<std::int64_t>(xml_.number_or(e, "conaffinity", 1));
+  geom.condim = static_cast<int>(xml_.number_or(e, "condim", 3));
+  const std::vector<double> friction = xml_.numbers(e, "friction", 1, 3);
+  if (!friction.empty()) geom.friction = std::max(friction[0], 0.0);
+  if (friction.size() > 2) geom.rolling = std::max(friction[2], 0.0);
+  if (geom.condim == 4) xml_.ignore("torsional friction (condim 4)");
+  if (e.Attribute("priority") != nullptr) xml_.ignore("'priority' of <geom>");
+  geom.name = shape.name;
+  geom.link = link;
+  if (body.colour.text.empty() && e.Attribute("rgba") != nullptr) {
+    const std::vector<double> c = xml_.numbers(e, "rgba", 3, 4);
+    const auto byte = [](double v) {
+      return static_cast<int>(std::lround(255 * std::clamp(v, 0.0, 1.0)));
+    };
+    char text[8];
+    if (c.size() > 2) {
+      std::snprintf(text, sizeof text, "#%02x%02x%02x", byte(c[0]), byte(c[1]), byte(c[2]));
+      body.colour.text = text;
+    }
+  }
+  const bool named = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
+    return p.first == shape.name || p.second == shape.name;
+  });
+  if (geom.type == 0 && geom.affinity == 0 && !named) return;  // only to be seen
+  geom.shape = body.shapes.size();
+  geoms_.push_back(geom);
+  body.shapes.push_back(std::move(shape));
+}
+
+/// Type and sizes. With `fromto` the place is set, too, in the frame around the geom.
+bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
+  const std::string type =
+      xml_.text_or(e, "type", e.Attribute("mesh") != nullptr ? "mesh" : "sphere");
+  if (type == "plane") {
+    shape.type = ShapeWord::HalfSpace;
+    return true;
+  }
+  if (type == "mesh") return mesh_of(e, shape);
+  const bool axial = type == "capsule" || type == "cylinder";
+  static const std::set<std::string> known = {"sphere", "capsule", "cylinder", "box", "ellipsoid"};
+  if (!known.contains(type)) {
+    if (type == "hfield" || type == "sdf")
+      xml_.ignore("geoms of type '" + type + "'");
+    else
+      xml_.problem(e, "unknown type '" + type +
+                          "' of <geom>; allowed: plane, sphere, capsule, cylinder, box, ellipsoid, "
+                          "mesh");
+    return false;
+  }
+  std::vector<double> size = xml_.numbers(e, "size", 1, 3);
+  if (e.Attribute("fromto") != nullptr && type != "sphere") {
+    const std::vector<double> x = xml_.numbers(e, "fromto", 6, 6);
+    if (x.size() != 6 || size.empty()) return false;
+    const Vec3 a(x[0], x[1], x[2]), b(x[3], x[4], x[5]);
+    const double length = (b - a).norm();
+    if (!(length > 1e-12)) {
+      xml_.problem(e, "the two points of 'fromto' must differ");
+      return false;
+    }
+    shape.position = 0.5 * (a + b);
+    shape.orientation = turn_between(Vec3::UnitZ(), Vec3((b - a) / length));
+    size = axial ? std::vector<double>{size[0], 0.5 * length}
+                 : std::vector<double>{size[0], size.size() > 1 ? size[1] : size[0], 0.5 * length};
+  }
+  const std::size_t wanted = type == "sphere" ? 1 : axial ? 2 : 3;
+  bool good = size.size() >= wanted;
+  for (std::size_t i = 0; good && i < wanted; ++i) good = size[i] > 0;
+  if (!good) {
+    xml_.problem(e, "'size' of a " + type + " must be " + std::to_string(wanted) +
+                        " numbers > 0, found '" + xml_.text_or(e, "size", "") + "'");
+    return false;
+  }
+  if (type == "sphere") {
+    shape.type = ShapeWord::Sphere;
+    shape.radius = size[0];
+  } else if (type == "capsule") {  // along z there, along x here
+    shape.type = ShapeWord::Capsule;
+    shape.radius = size[0];
+    shape.half_length = size[1];
+    shape.orientation = multiply(*shape.orientation, exp_rotation(Vec3(0, -0.5 * kPi, 0)));
+  } else if (type == "cylinder") {
+    set_cylinder(shape, size[0], size[1]);
+    xml_.ignore("the roundness of cylinders: prisms of " + std::to_string(kCylinderSides) +
+                " sides");
+  } else if (type == "box") {
+    shape.type = ShapeWord::Box;
+    shape.half.assign(size.begin(), size.begin() + 3);
+  } else {
+    shape.type = ShapeWord::Ellipsoid;
+    shape.semi_axes.assign(size.begin(), size.begin() + 3);
+  }
+  return true;
+}
+
+bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape) {
+  const std::string name = xml_.text(e, "mesh");
+  shape.type = ShapeWord::Hull;
+  bool exact = true;
+  try {
+    if (const auto inside = mesh_points_.find(name); inside != mesh_points_.end()) {
+      shape.points = hull_points(inside->second, name, exact);
+    } else {
+      const auto found = mesh_files_.find(name);
+      if (found == mesh_files_.end()) {
+        xml_.problem(e, "there is no <mesh> with the name '" + name + "' in <asset>");
+        return false;
+      }
+      const auto& [file, scale] = found->second;
+      const std::filesystem::path folder = std::filesystem::path(xml_.path()).parent_path();
+      std::string path = (folder / compiler_.mesh_folder / file).lexically_normal().string();
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(path, error))
+        path = find_robot_file(xml_.path(), file, options_.packages);
+      if (path.empty() || !context_.options.read_files) {
+        const std::string what = "mesh '" + file + "': there is no such file";
+        if (options_.skip_meshes || !context_.options.read_files)
+          xml_.ignore(what);
+        else
+          xml_.problem(e, what + " (allowed: skip_meshes: true)");
+        return false;
+      }
+      shape.points = mesh_hull(path, scale, exact);
+    }
+  } catch (const Error& error) {
+    xml_.problem(e, error.what());
+    return false;
+  }
+  if (!exact) xml_.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
+  return true;
+}
+
+/// Mass, centre and inertia of a geom in its own frame.
+void MjcfReader::weigh_geom(const Element& e, const ShapeDescription& shape, RobotLink& matter) {
+  const double density = xml_.number_or(e, "density", 1000);
+  const std::optional<double> mass = xml_.number_if(e, "mass");
+  if (density < 0 || mass.value_or(0) < 0) {
+    xml_.problem(e, "mass and density must be >= 0");
+    return;
+  }
+  if (mass ? *mass == 0 : density == 0) return;
+  MassProperties m = mass_properties(make_shape(shape, "geom"), 1.0);
+  if (xml_.text_or(e, "type", "") == "cylinder") {  // round, not the prism that stands for it
+    const double r = shape.points[0].head<2>().norm();
+    const double half = std::abs(shape.points[0][2]);
+    m.mass = kPi * r * r * 2 * half;
+    const double across = m.mass * (r * r / 4 + half * half / 3);
+    m.inertia = Vec3(across, across, 0.5 * m.mass * r * r).asDiagonal();
+    m.center = Vec3::Zero();
+  }
+  const double factor = mass ? *mass / m.mass : density;
+  matter.mass = factor * m.mass;
+  matter.center = m.center;
+  matter.inertia = factor * m.inertia;
+}
+
+/// Two geoms touch where the type of one meets the affinity of the other, either way, or where they
+/// are a <pair>. Groups here must meet both ways: every kind of geom gets a bit of its own, and the
+/// bits of those it touches.
+void MjcfReader::set_contacts(SceneDescription& scene) {
+  struct Kind {
+    std::int64_t type, affinity;
+    std::string name;  // of a geom in a <pair>
+    bool operator==(const Kind&) const = default;
+  };
+  std::vector<Kind> kinds = {{1, 1, ""}};  // bit 0: everybody else's
+  std::vector<std::size_t> kind_of;
+  for (const Geom& g : geoms_) {
+    const bool paired = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
+      return p.first == g.name || p.second == g.name;
+    });
+    const Kind kind{g.type, g.affinity, paired ? g.name : ""};
+    const auto found = std::find(kinds.begin(), kinds.end(), kind);
+    kind_of.push_back(static_cast<std::size_t>(found - kinds.begin()));
+    if (found == kinds.end()) kinds.push_back(kind);
+  }
+  if (kinds.size() > kMaxClasses) {
+    xml_.note("more than " + std::to_string(kMaxClasses) +
+              " kinds of geoms by 'contype', 'conaffinity' and <pair>: all touch");
+    return;
+  }
+  const auto touch = [&](const Kind& a, const Kind& b) {
+    if ((a.type & b.affinity) != 0 || (b.type & a.affinity) != 0) return true;
+    return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
+      return (p.first == a.name && p.second == b.name) || (p.first == b.name && p.second == a.name);
+    });
+  };
+  std::map<std::string, const Geom*> materials;
+  for (std::size_t i = 0; i < geoms_.size(); ++i) {
+    const Geom& g = geoms_[i];
+    ShapeDescription& s = robot_.links[static_cast<std::size_t>(g.link)].shapes[g.shape];
+    s.group = std::int64_t{1} << kind_of[i];
+    s.mask = 0;
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+      if (touch(kinds[kind_of[i]], kinds[k])) s.mask |= std::int64_t{1} << k;
+    if (!options_.material.empty()) {
+      s.material = options_.material;
+      continue;
+    }
+    // Frictionless (condim 1) only among themselves: the larger condim of two geoms holds.
+    s.material = options_.prefix + "friction " + to_text(g.friction) +
+                 (g.condim == 1 ? ", slippery" : g.condim == 6 ? ", rolling " + to_text(g.rolling) : "");
+    materials.emplace(s.material, &g);
+  }
+  for (const auto& [name, g] : materials) {
+    MaterialDescription m;
+    m.name = name;
+    m.friction = g->condim == 1 ? 0 : g->friction;
+    m.rolling_friction = g->condim == 6 ? g->rolling : 0;
+    m.combine = CombineRule::Max;
+    scene.materials.push_back(m);
+    for (const auto& [other, o] : materials) {
+      if (g->condim != 1 || o->condim == 1) continue;
+      MaterialPairDescription pair;
+      pair.a = name;
+      pair.b = other;
+      pair.friction = std::max(g->friction, o->friction);
+      scene.material_pairs.push_back(pair);
+    }
+  }
+}
+
+}  // namespace orthant::io
