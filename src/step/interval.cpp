@@ -119,7 +119,7 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
-bool detect(StepRun& run, double dt) {
+bool detect(StepRun& run, double dt, bool either) {
   Timer timer;
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
@@ -130,11 +130,13 @@ bool detect(StepRun& run, double dt) {
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   find_motion(run, dt);
-  find_contacts(run.model, run.parameters, run.x.q, work.motion, collision_settings(run),
-                work.collision, work.contacts);
+  CollisionSettings settings = collision_settings(run);
+  settings.either = either;
+  find_contacts(run.model, run.parameters, run.x.q, work.motion, settings, work.collision,
+                work.contacts);
   find_flexible_contacts(run.model, run.parameters, run.x.q, work.motion,
-                         {&run.x.v, &work.assembly.v_free, dt}, collision_settings(run),
-                         work.collision, work.contacts);
+                         {&run.x.v, &work.assembly.v_free, dt}, settings, work.collision,
+                         work.contacts);
   run.report.contacts =
       static_cast<Index>(work.contacts.contacts.size() + work.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
@@ -238,7 +240,9 @@ void advance(StepRun& run, double dt) {
 
 bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
-  if (!detect(run, dt)) return false;
+  const bool crowd = is_crowd(run);
+  if (!detect(run, dt, crowd)) return false;
+  if (crowd && step_crowd(run, dt)) return true;
   run.work.rows = run.work.contacts;
   if (!solve_velocities(run, dt, true)) return false;
   find_displacement(run, dt);
