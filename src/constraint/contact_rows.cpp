@@ -120,13 +120,17 @@ double bias_of(const Contact& contact, double gap, const Side (&sides)[2], const
   return normal_bias(gap, data);
 }
 
-/// The gap, or zero where settings.touching says so.
+/// The gap, or zero where it is within settings.touching and the step would not change it by more.
 double gap_of(const Model& model, const Parameters& parameters, const Contact& contact,
-              double touching, bool compliant) {
-  if (!(contact.gap > 0) || touching == 0 || compliant) return contact.gap;
-  const double size = std::min(shape_size(model, parameters, contact.shape_a),
-                               shape_size(model, parameters, contact.shape_b));
-  return contact.gap <= touching * size ? 0 : contact.gap;
+              const Side (&sides)[2], const VecX& v, const ContactRowSettings& settings,
+              bool compliant) {
+  if (!(contact.gap > 0) || settings.touching == 0 || compliant) return contact.gap;
+  const double band =
+      settings.touching * std::min(shape_size(model, parameters, contact.shape_a),
+                                   shape_size(model, parameters, contact.shape_b));
+  if (contact.gap > band || settings.h * std::abs(row_rate(sides, contact.normal, v)) > band)
+    return contact.gap;
+  return 0;
 }
 
 /// Normal, m directions in blocks of at most four, sliding speed: laws and rows of the pyramid.
@@ -191,7 +195,7 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
     block.lever_b = point - centre_of(body_b, q) - contact.shift;
     const Side sides[2] = {{body_a, block.lever_a, 1}, {body_b, block.lever_b, -1}};
     const double gap =
-        gap_of(model, parameters, contact, settings.touching, block.material.compliance > 0);
+        gap_of(model, parameters, contact, sides, v, settings, block.material.compliance > 0);
     const double b_n = bias_of(contact, gap, sides, v, v_free, settings, block);
 
     if (settings.friction == FrictionModel::Pyramid && block.material.friction > 0) {

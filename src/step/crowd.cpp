@@ -5,6 +5,7 @@
 // overlap at all, since |d + δ| >= n·(d + δ). No canonical problem is assembled.
 #include <Eigen/Geometry>
 #include <cmath>
+#include <numeric>
 
 #include "orthant/base/timer.hpp"
 #include "step/run.hpp"
@@ -12,8 +13,38 @@
 namespace orthant::internal {
 namespace {
 
-/// Contacts from which on a step is one of a crowd.
+/// Contacts of an island from which on a step is one of a crowd.
 constexpr std::size_t kCrowd = 100;
+
+/// Contacts of the largest island: bodies that contacts connect, whatever stands still between.
+std::size_t largest_island(StepRun& run) {
+  std::vector<std::int32_t>& up = run.work.island_of;
+  up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
+  std::iota(up.begin(), up.end(), 0);
+  const auto root = [&](std::int32_t i) {
+    while (up[i] != i) i = up[i] = up[up[i]];
+    return i;
+  };
+  const auto ends = [&](const Contact& c) {
+    const Index a = run.model.body(c.body_a).dynamic, b = run.model.body(c.body_b).dynamic;
+    return std::pair(a, b);
+  };
+  for (const Contact& c : run.work.contacts.contacts) {
+    const auto [a, b] = ends(c);
+    if (a == kNone || b == kNone) continue;
+    const std::int32_t x = root(static_cast<std::int32_t>(a));
+    const std::int32_t y = root(static_cast<std::int32_t>(b));
+    up[std::max(x, y)] = std::min(x, y);
+  }
+  std::vector<std::int32_t>& count = run.work.island_size;
+  count.assign(up.size(), 0);
+  std::int32_t largest = 0;
+  for (const Contact& c : run.work.contacts.contacts) {
+    const auto [a, b] = ends(c);
+    largest = std::max(largest, ++count[root(static_cast<std::int32_t>(a != kNone ? a : b))]);
+  }
+  return static_cast<std::size_t>(largest);
+}
 
 /// What the words promise; docs/run.md has the same table.
 struct Promise {
@@ -28,6 +59,10 @@ Promise promise_of(Accuracy accuracy) {
   return {.compliance = 1e-3, .tolerance = 1e-3, .min_sweeps = 1, .max_sweeps = 600,
           .single = false};
 }
+
+/// Sweeps of an exact step: a pile at rest needs some tens; one that moves does not get there, and
+/// is given up when the change has not halved in this many.
+constexpr int kExactSweeps = 1000, kExactPatience = 100;
 
 /// Overlaps are pushed out at the speed of gravity in a step at most, or of a hundredth of the size
 /// in a step: a state that comes overlapped must not burst.
@@ -139,6 +174,21 @@ void fill_contacts(StepRun& run, double dt) {
   }
 }
 
+/// Spatial bodies with nothing but contacts and Coulomb's friction between them.
+bool has_plain_contacts(const StepRun& run) {
+  const Model& model = run.model;
+  if (model.law() != LawOfMotion::Inertial || run.settings.friction != FrictionModel::Coulomb ||
+      !model.joints().empty() || !model.ties().empty())
+    return false;
+  for (const BodyId id : model.dynamic_bodies())
+    if (model.body(id).planar) return false;
+  for (const Material& material : model.materials())
+    if (run.parameters[material.rolling_friction] > 0) return false;
+  for (const MaterialPair& pair : model.material_pairs())
+    if (pair.rolling_friction != kNone && run.parameters[pair.rolling_friction] > 0) return false;
+  return true;
+}
+
 /// What velocities are compared with: gravity's in a step; without gravity those of the bodies.
 double reference_speed(const StepRun& run, double dt) {
   const double weight = gravity_of(run).norm();
@@ -166,6 +216,15 @@ void keep_crowd(StepRun& run, double dt) {
   }
 }
 
+void write_velocities(StepRun& run) {
+  VecX& v = run.work.solution.v;
+  v.resize(run.model.dynamic_v_size());
+  for (Index i = 0; i < run.model.dynamic_count(); ++i) {
+    v.segment<3>(6 * i) = run.work.crowd.bodies[i + 1].v;
+    v.segment<3>(6 * i + 3) = run.work.crowd.bodies[i + 1].omega;
+  }
+}
+
 /// q ⊞ dt v⁺ for bodies near others, second-order flight for those without any contact; overlaps
 /// that this will leave => report.
 void advance_crowd(StepRun& run, double dt) {
@@ -173,11 +232,7 @@ void advance_crowd(StepRun& run, double dt) {
   const Model& model = run.model;
   const SweepProblem& crowd = work.crowd;
   const Index n = model.dynamic_v_size();
-  work.solution.v.resize(n);
-  for (Index i = 0; i < model.dynamic_count(); ++i) {
-    work.solution.v.segment<3>(6 * i) = crowd.bodies[i + 1].v;
-    work.solution.v.segment<3>(6 * i + 3) = crowd.bodies[i + 1].omega;
-  }
+  write_velocities(run);
   work.touched.assign(crowd.bodies.size(), 0);
   double deepest = 0;
   const auto& contacts = work.contacts.contacts;
@@ -206,24 +261,60 @@ void advance_crowd(StepRun& run, double dt) {
 
 bool is_crowd(const StepRun& run) {
   const StepSettings& s = run.settings;
+  return s.accuracy != Accuracy::Exact && run.record == nullptr &&
+         s.stabilisation == Stabilisation::Projection && s.max_halvings == 0 && !s.impact_events &&
+         has_plain_contacts(run);
+}
+
+void start_by_sweeps(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
-  if (s.accuracy == Accuracy::Exact || run.record != nullptr) return false;
-  if (model.law() != LawOfMotion::Inertial || s.friction != FrictionModel::Coulomb ||
-      s.stabilisation != Stabilisation::Projection || s.max_halvings > 0 || s.impact_events)
-    return false;
-  if (!model.joints().empty() || !model.ties().empty()) return false;
-  for (const BodyId id : model.dynamic_bodies())
-    if (model.body(id).planar) return false;
-  for (const Material& material : model.materials())
-    if (run.parameters[material.rolling_friction] > 0) return false;
-  for (const MaterialPair& pair : model.material_pairs())
-    if (pair.rolling_friction != kNone && run.parameters[pair.rolling_friction] > 0) return false;
-  return true;
+  const auto& contacts = work.rows.contacts;
+  if (contacts.size() < kCrowd || !work.rows.flexible.empty() || !has_plain_contacts(run) ||
+      model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.bodies))
+    return;
+  const Vec3 gravity = gravity_of(run);
+  const double weight = gravity.norm();
+  const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
+  work.crowd.contacts.resize(contacts.size());
+  for (std::size_t i = 0; i < contacts.size(); ++i) {
+    const ContactBlock& block = work.assembly.blocks[i];
+    SweepContact& c = work.crowd.contacts[i];
+    const Body &a = model.body(contacts[i].body_a), &b = model.body(contacts[i].body_b);
+    c.a = a.is_dynamic() ? a.dynamic + 1 : 0;
+    c.b = b.is_dynamic() ? b.dynamic + 1 : 0;
+    c.normal = block.frame[0];
+    c.lever_a = block.lever_a;
+    c.lever_b = block.lever_b;
+    c.bias = work.assembly.problem.b[block.row];
+    c.friction = block.material.friction;
+    c.softness = block.softness;
+    c.height = up.dot(contacts[i].point_a);
+    Vec3 torque;
+    contact_impulse(block, run.settings.friction, false,
+                    work.solution.lambda.data() + block.row, c.impulse, torque);
+  }
+  // A tenth of the tolerance: the judge has its own measure.
+  const SweepResult result =
+      solve_sweeps(work.crowd,
+                   {.max_sweeps = kExactSweeps,
+                    .tolerance = 0.1 * run.settings.solver.tolerance,
+                    .speed = reference_speed(run, dt),
+                    .patience = kExactPatience},
+                   work.sweeps);
+  if (result.outcome == Outcome::NotFinite) return;
+  run.report.iterations += result.sweeps;
+  for (std::size_t i = 0; i < contacts.size(); ++i) {
+    const ContactBlock& block = work.assembly.blocks[i];
+    contact_lambda(block, run.settings.friction, false, work.crowd.contacts[i].impulse,
+                   Vec3::Zero(), work.solution.lambda.data() + block.row);
+  }
+  write_velocities(run);
 }
 
 bool step_crowd(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
-  if (work.contacts.contacts.size() < kCrowd) return false;
+  if (work.contacts.contacts.size() < kCrowd || largest_island(run) < kCrowd) return false;
   Timer timer;
   if (!fill_bodies(run, work.crowd.bodies)) return false;
   fill_contacts(run, dt);

@@ -13,9 +13,9 @@
 namespace orthant::internal {
 namespace {
 
-/// Gaps that count as none, in tolerances of the projection: what one step leaves over is within
-/// one, and adds up over a few steps and over the contacts of a body.
-constexpr double kTouching = 10;
+/// Gaps of contacts at rest that count as none, of the smaller shape: in a hyperstatic pile forces
+/// would have to change by their own size to close them.
+constexpr double kTouching = 1e-4;
 /// Contacts from which on a step is one of a pile. Few bodies keep every gap: there the forces do
 /// not hang on it, and the motion stays a smooth function of the state.
 constexpr std::size_t kPile = 100;
@@ -54,7 +54,7 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution)
       .beta = run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0,
       .restitution = restitution && run.model.law() == LawOfMotion::Inertial,
       .restitution_threshold = restitution_threshold(run),
-      .touching = pile ? kTouching * run.settings.projection_tolerance : 0};
+      .touching = pile ? std::max(kTouching, 10 * run.settings.projection_tolerance) : 0};
 }
 
 /// Bodies that joints hold move with v⁺ like those that touch.
@@ -154,6 +154,7 @@ bool solve_velocities(StepRun& run, double dt, bool restitution, bool trial) {
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
+  start_by_sweeps(run, dt);
   const bool again = run.settings.newton_iterations > 1 && !run.model.flexible_parts().empty();
   bool finite = solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
                                  work.assembly, work.rows, work.solution, !trial);

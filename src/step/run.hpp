@@ -38,6 +38,7 @@ struct StepWorkspace::Impl {
   ContactRowSettings row_settings;     // of `assembly`
   SweepProblem crowd;
   SweepWorkspace sweeps;
+  std::vector<std::int32_t> island_of, island_size;  // by dynamic body
   std::vector<const WarmStart::Entry*> matched;  // by contact: what it pushed with last
   bool swept = false;                            // the step was that of a crowd: no projection
   VecX delta, flight, q, psi;
@@ -99,6 +100,10 @@ bool is_crowd(const StepRun& run);
 /// One interval with the contacts of detect(), by sweeps alone. False: not a crowd after all, or
 /// the numbers overflowed; nothing has been changed then.
 bool step_crowd(StepRun& run, double dt);
+
+/// The rows of work.assembly by sweeps, from work.solution into it: in a pile the answer, or the
+/// best start there is. Does nothing where the rows are not those of contacts alone.
+void start_by_sweeps(StepRun& run, double dt);
 
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.

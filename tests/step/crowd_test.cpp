@@ -103,6 +103,38 @@ TEST(Crowd, StandardReachesItsToleranceAtRest) {
   }
 }
 
+TEST(Crowd, ExactAtRestIsSweptToTheRigidLaw) {
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
+  for (int i = 0; i < 200; ++i) (void)world.step();
+  world.settings.accuracy = Accuracy::Exact;
+  world.settings.solver.tolerance = 1e-8;
+  for (int i = 0; i < 20; ++i) (void)world.step();
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Exact);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << report.residual;
+    EXPECT_LE(report.residual, 1e-8);
+    EXPECT_LE(world.overlap(), 1e-8);
+  }
+  EXPECT_LT(world.x.v.cwiseAbs().maxCoeff(), 1e-3);
+}
+
+TEST(Crowd, IslandsOfFewContactsAreExactHoweverMany) {
+  // 144 balls on the floor, far apart: as many islands of one contact.
+  ModelBuilder builder;
+  builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
+  for (int i = 0; i < 144; ++i)
+    builder.add_body({.position = Vec3(0.1 * (i % 12), 0.1 * (i / 12), kRadius),
+                      .shapes = {{.shape = Shape::sphere(kRadius)}}});
+  World world(builder.build(), Accuracy::Fast);
+  for (int i = 0; i < 5; ++i) {
+    const StepReport report = world.step();
+    EXPECT_GE(report.contacts, 144);
+    EXPECT_EQ(report.accuracy, Accuracy::Exact);
+    EXPECT_LE(report.residual, 1e-10);
+  }
+}
+
 TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
   // The whole grid falls at 5 m/s: 5 cm a step, more than the gaps of 1 cm, and nobody approaches
   // anybody until the floor stops the first layer.
@@ -176,7 +208,8 @@ TEST(Crowd, StatesThatNobodyShouldAskForHaveANamedOutcome) {
 }
 
 TEST(Crowd, HoldsWhatAMovingBodyCarries) {
-  // A kinematic floor that rises at 0.2 m/s and moves sideways at 0.1 carries the pile along.
+  // A kinematic plate that rises at 0.2 m/s and moves sideways at 0.1 carries the boxes along; they
+  // stand side by side, so all are one island.
   ModelBuilder builder;
   builder.add_body({.name = "plate",
                     .motion = Motion::Kinematic,
