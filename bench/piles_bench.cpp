@@ -41,7 +41,7 @@ Shape shape_of(const std::string& kind, std::uint64_t& random) {
   if (kind == "sphere") return Shape::sphere(kRadius);
   if (kind == "mixture")  // volumes, and so masses, evenly up to ten to one
     return Shape::sphere(kRadius * std::cbrt(0.1 + 0.9 * uniform(random)));
-  if (kind == "box") return Shape::box(0.028, 0.028, 0.028);
+  if (kind == "box") return Shape::box(0.0215, 0.0215, 0.0215);
   if (kind == "capsule") return Shape::capsule(0.02, 0.018);
   if (kind == "hull") {
     std::vector<Vec3> points;
@@ -87,8 +87,11 @@ Pile make_pile(const std::string& kind, int count, double friction) {
     const auto jitter = [&] { return 0.002 * (2 * uniform(random) - 1); };
     const Vec3 at((a - 0.5 * (side - 1)) * kSpacing + jitter(),
                   (b - 0.5 * (side - 1)) * kSpacing + jitter(), 0.1 + l * kSpacing + jitter());
-    builder.add_body(
-        {.position = at, .shapes = {{.shape = shape_of(kind, random), .material = "grain"}}});
+    const Quat turn = normalized(Quat{uniform(random) - 0.5, uniform(random) - 0.5,
+                                      uniform(random) - 0.5, uniform(random) - 0.5});
+    builder.add_body({.position = at,
+                      .orientation = turn,
+                      .shapes = {{.shape = shape_of(kind, random), .material = "grain"}}});
   }
   builder.set_gravity(Vec3(0, 0, -kGravity));
   return {builder.build(), half};
@@ -154,6 +157,10 @@ struct Ode : Stepper {
         for (int j = 0; j < 3; ++j) r[4 * i + j] = R(i, j);
       dBodySetRotation(b, r);
       dGeomSetBody(geom, b);
+      if (shape.shape.kind() == ShapeKind::Capsule) {  // its axis is z, ours is x
+        const dMatrix3 turn = {0, 0, 1, 0, 0, 1, 0, 0, -1, 0, 0, 0};
+        dGeomSetOffsetRotation(geom, turn);
+      }
       bodies.push_back(b);
     }
   }
