@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ._core import (
+    Accuracy,
     AngularAxes,
     Attempt,
     Body,
@@ -126,7 +127,8 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem", "CertifiedContact",
+    "Accuracy", "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem",
+    "CertifiedContact",
     "CombineRule", "ConstraintScheme", "Contact", "ContactState", "Error", "Estimate", "FitMethod",
     "FitOptions", "FitResult", "FlexiblePart", "FollowSpec", "ForceCallback", "FrictionModel",
     "GradientCertificate", "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",

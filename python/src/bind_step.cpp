@@ -27,7 +27,8 @@ void fields(Tag<StepReport>, auto&& field) {
   field("newton_iterations", &R::newton_iterations, "Linearisations of flexible parts.");
   field("cuts", &R::cuts, "Times an interval was halved: an element would invert.");
   field("inverted", &R::inverted, "Elements inverted after the step all the same.");
-  field("residual", &R::residual, "The judge's, worst solve [-].");
+  field("accuracy", &R::accuracy, "The law that the step was solved by.");
+  field("residual", &R::residual, "The judge's, worst solve [-]; crowds: velocity over g h.");
   field("deepest", &R::deepest, "Deepest penetration after the step [m].");
   field("joint_error", &R::joint_error, "Largest position error of a joint [m, rad].");
   field("kinetic", &R::kinetic, "Energy after the step [J].");
@@ -197,6 +198,10 @@ void bind_enums(nb::module_& m) {
       .value("Coulomb", FrictionModel::Coulomb, "exact: a sliding contact stays closed")
       .value("Cone", FrictionModel::Cone, "convex: a sliding contact opens")
       .value("Pyramid", FrictionModel::Pyramid, "linear complementarity");
+  nb::enum_<Accuracy>(m, "Accuracy", "How exactly the contacts of a crowd are solved.")
+      .value("Exact", Accuracy::Exact, "the rigid law, by the judge")
+      .value("Standard", Accuracy::Standard, "a little compliance, to 1e-3 of g h")
+      .value("Fast", Accuracy::Fast, "less compliance, a fixed number of sweeps");
   nb::enum_<ConstraintScheme>(m, "ConstraintScheme", "Which contacts become rows.")
       .value("Manifold", ConstraintScheme::Manifold, "face manifolds, positions projected")
       .value("Single", ConstraintScheme::Single, "one row a pair, solved once")

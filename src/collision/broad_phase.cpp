@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "orthant/base/assert.hpp"
 #include "orthant/base/parallel.hpp"
@@ -20,6 +21,7 @@ namespace {
 constexpr Index kFewBoxes = 12;      // a level this small is searched without its grid
 constexpr std::size_t kGrain = 256;  // boxes a chunk
 constexpr int kSmallestExponent = -1000;
+constexpr double kCellsABox = 8;  // cells a level may have as an array: beyond, a hash
 
 double extent(const Bounds& box) {
   return std::max({box.hi[0] - box.lo[0], box.hi[1] - box.lo[1], box.hi[2] - box.lo[2]});
@@ -76,19 +78,76 @@ void BroadPhase::sort_into_levels(std::span<const Bounds> boxes) {
   }
 }
 
+/// Counting sort of a level's boxes by cell, each cell in ascending order.
+void BroadPhase::sort_densely(Level& level, Index& begin) {
+  level.first_cell = static_cast<Index>(starts_.size());
+  const auto volume = static_cast<std::size_t>(level.cells[0]) * level.cells[1] * level.cells[2];
+  starts_.resize(starts_.size() + volume + 1, 0);
+  Index* starts = starts_.data() + level.first_cell;
+  const auto cell_of = [&](Index i) {
+    const auto& at = at_[i];
+    return (static_cast<std::size_t>(at[0] - level.lo[0]) * level.cells[1] +
+            (at[1] - level.lo[1])) *
+               level.cells[2] +
+           (at[2] - level.lo[2]);
+  };
+  for (Index k = 0; k < level.count; ++k) ++starts[cell_of(by_level_[level.begin + k]) + 1];
+  starts[0] = begin;
+  for (std::size_t c = 0; c < volume; ++c) starts[c + 1] += starts[c];
+  for (Index k = 0; k < level.count; ++k) {
+    const Index i = by_level_[level.begin + k];
+    by_cell_[starts[cell_of(i)]++] = i;
+  }
+  // Each start has become the end of its cell: one place back.
+  for (std::size_t c = volume; c > 0; --c) starts[c] = starts[c - 1];
+  starts[0] = begin;
+  begin += level.count;
+}
+
 void BroadPhase::sort_into_cells(std::span<const Bounds> boxes) {
   const Index n = static_cast<Index>(boxes.size());
-  const std::size_t capacity = std::bit_ceil(static_cast<std::size_t>(std::max<Index>(2 * n, 16)));
-  cells_.assign(capacity, Cell{});
   cell_of_.assign(n, -1);
+  at_.resize(n);
   by_cell_.resize(n);
+  starts_.clear();
+  Index begin = 0, hashed = 0;
+  for (Level& level : levels_) {
+    if (level.count <= kFewBoxes) continue;
+    std::array<std::int32_t, 3> lo, hi;
+    lo.fill(std::numeric_limits<std::int32_t>::max());
+    hi.fill(std::numeric_limits<std::int32_t>::min());
+    for (Index k = 0; k < level.count; ++k) {
+      const Index i = by_level_[level.begin + k];
+      const Vec3 centre = 0.5 * (boxes[i].lo + boxes[i].hi);
+      for (int d = 0; d < 3; ++d) {
+        at_[i][d] = cell_number(centre[d], level.size);
+        lo[d] = std::min(lo[d], at_[i][d]);
+        hi[d] = std::max(hi[d], at_[i][d]);
+      }
+    }
+    double volume = 1;
+    for (int d = 0; d < 3; ++d) volume *= static_cast<double>(hi[d]) - lo[d] + 1;
+    level.dense = volume <= kCellsABox * static_cast<double>(level.count);
+    if (!level.dense) {
+      hashed += level.count;
+      continue;
+    }
+    level.lo = lo;
+    for (int d = 0; d < 3; ++d) level.cells[d] = hi[d] - lo[d] + 1;
+    sort_densely(level, begin);
+  }
+  const std::size_t capacity =
+      std::bit_ceil(static_cast<std::size_t>(std::max<Index>(2 * hashed, 16)));
+  cells_.assign(capacity, Cell{});
+  if (hashed == 0) return;
+  const auto is_hashed = [&](Index i) {
+    const Level& level = levels_[level_of_[i]];
+    return level.count > kFewBoxes && !level.dense;
+  };
   for (Index i = 0; i < n; ++i) {
+    if (!is_hashed(i)) continue;
     const std::int32_t l = level_of_[i];
-    if (levels_[l].count <= kFewBoxes) continue;
-    const Vec3 centre = 0.5 * (boxes[i].lo + boxes[i].hi);
-    const std::array<std::int32_t, 3> at = {cell_number(centre[0], levels_[l].size),
-                                            cell_number(centre[1], levels_[l].size),
-                                            cell_number(centre[2], levels_[l].size)};
+    const std::array<std::int32_t, 3>& at = at_[i];
     std::size_t slot = hash_of(l, at) & (capacity - 1);
     while (cells_[slot].level >= 0 && !(cells_[slot].level == l && cells_[slot].at == at))
       slot = (slot + 1) & (capacity - 1);
@@ -98,7 +157,6 @@ void BroadPhase::sort_into_cells(std::span<const Bounds> boxes) {
     cell_of_[i] = static_cast<Index>(slot);
   }
   // Room for the boxes of each cell in the order of first use, then the boxes in ascending order.
-  Index begin = 0;
   for (Index i = 0; i < n; ++i) {
     if (cell_of_[i] < 0) continue;
     Cell& cell = cells_[cell_of_[i]];
@@ -150,6 +208,37 @@ void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
     for (int d = 0; d < 3; ++d) {
       first[d] = cell_number(box.lo[d] - reach, level.size);
       last[d] = cell_number(box.hi[d] + reach, level.size);
+    }
+    if (level.dense) {
+      for (int d = 0; d < 3; ++d) {
+        first[d] = std::max(first[d] - level.lo[d], 0);
+        last[d] = std::min(last[d] - level.lo[d], level.cells[d] - 1);
+      }
+      if (first[2] > last[2]) continue;
+      // Where all of a level move each pair is looked at once: from the cell that comes first, and
+      // within a cell from the smaller box.
+      const bool once = same && begin_of_[l] == level.count;
+      const std::array<std::int32_t, 3> own = {
+          at_[i][0] - level.lo[0], at_[i][1] - level.lo[1], at_[i][2] - level.lo[2]};
+      for (std::int32_t x = once ? own[0] : first[0]; x <= last[0]; ++x)
+        for (std::int32_t y = once && x == own[0] ? own[1] : first[1]; y <= last[1]; ++y) {
+          const auto row = static_cast<std::size_t>(level.first_cell) +
+                           (static_cast<std::size_t>(x) * level.cells[1] + y) * level.cells[2];
+          const bool home = once && x == own[0] && y == own[1];
+          const Index end = starts_[row + last[2] + 1];
+          Index k = starts_[row + (home ? own[2] : first[2])];
+          if (home)
+            while (k < end && by_cell_[k] != i) ++k;
+          if (!once) {
+            for (; k < end; ++k) test(by_cell_[k], same);
+            continue;
+          }
+          for (k += home; k < end; ++k) {
+            const Index j = by_cell_[k];
+            if (overlap(box, boxes[j])) found.push_back({std::min(i, j), std::max(i, j)});
+          }
+        }
+      continue;
     }
     for (std::int32_t x = first[0]; x <= last[0]; ++x)
       for (std::int32_t y = first[1]; y <= last[1]; ++y)

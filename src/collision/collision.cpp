@@ -11,7 +11,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
@@ -41,18 +40,19 @@ Vec3 plane_normal(const ShapeInstance& shape, const Pose& X_WS) {
 
 void order_shapes(const Model& model, CollisionWorkspace& work) {
   const auto shapes = model.shapes();
-  work.order.resize(shapes.size());
-  std::iota(work.order.begin(), work.order.end(), 0);
   const auto before = [&](Index i, Index j) {
-    const bool plane_i = is_half_space(shapes[i]), plane_j = is_half_space(shapes[j]);
-    if (plane_i != plane_j) return plane_j;
     const BodyUid a = model.body(shapes[i].body).uid, b = model.body(shapes[j].body).uid;
     return a != b ? a < b : shapes[i].ordinal < shapes[j].ordinal;
   };
-  if (!std::is_sorted(work.order.begin(), work.order.end(), before))
-    std::sort(work.order.begin(), work.order.end(), before);
-  work.bounded = static_cast<Index>(
-      std::count_if(shapes.begin(), shapes.end(), [](const auto& s) { return !is_half_space(s); }));
+  work.order.clear();
+  for (const bool planes : {false, true}) {
+    const auto begin = static_cast<std::ptrdiff_t>(work.order.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      if (is_half_space(shapes[i]) == planes) work.order.push_back(static_cast<Index>(i));
+    if (!planes) work.bounded = static_cast<Index>(work.order.size());
+    if (!std::is_sorted(work.order.begin() + begin, work.order.end(), before))
+      std::sort(work.order.begin() + begin, work.order.end(), before);
+  }
 }
 
 /// Bounds of a placed shape; not less than what it needs. Hulls of many corners turn the box they
@@ -176,31 +176,50 @@ void resolve_images(CollisionWorkspace& work) {
   work.moves.resize(work.bounded);
 }
 
-/// Half-spaces touch everything on their side: one comparison with each box.
+/// Half-spaces touch everything on their side: one comparison with each box. All pairs in the order
+/// of their keys, as far as the bodies tell.
 void add_half_space_pairs(const Model& model, std::span<const unsigned char> changed,
                           const CollisionSettings& settings, CollisionWorkspace& work) {
   work.half_space_pairs.clear();
   const Index count = static_cast<Index>(work.order.size());
-  for (Index i = 0; i < work.bounded; ++i) {
-    const Vec3 centre = 0.5 * (work.boxes[i].lo + work.boxes[i].hi);
-    const Vec3 half = 0.5 * (work.boxes[i].hi - work.boxes[i].lo);
-    for (Index p = work.bounded; p < count; ++p) {
-      const ShapeInstance& shape = model.shapes()[work.order[p]];
-      const Placed& plane = work.placed[p];
-      const bool plane_moves = model.body(shape.body).is_dynamic() &&
-                               (changed.empty() || changed[index_of(shape.body)] != 0);
+  for (Index p = work.bounded; p < count; ++p) {
+    const ShapeInstance& shape = model.shapes()[work.order[p]];
+    const Placed& plane = work.placed[p];
+    const bool plane_moves = model.body(shape.body).is_dynamic() &&
+                             (changed.empty() || changed[index_of(shape.body)] != 0);
+    const Vec3 n = plane_normal(shape, plane.X_WS);
+    double reach = plane.motion.turn;
+    for (const Vec3& shift : plane.motion.shift) reach += std::max(0.0, n.dot(shift));
+    for (Index i = 0; i < work.bounded; ++i) {
       if (!work.moves[i] && !plane_moves) continue;
-      const Vec3 n = plane_normal(shape, plane.X_WS);
+      const Vec3 centre = 0.5 * (work.boxes[i].lo + work.boxes[i].hi);
+      const Vec3 half = 0.5 * (work.boxes[i].hi - work.boxes[i].lo);
       // The box was grown by half its share of the margin; the plane has no width to add the rest.
-      double rest = 0.5 * settings.margin * work.placed[i].width + plane.motion.turn;
-      for (const Vec3& shift : plane.motion.shift) rest += std::max(0.0, n.dot(shift));
+      const double rest = 0.5 * settings.margin * work.placed[i].width + reach;
       if (n.dot(centre - plane.X_WS.x) - n.cwiseAbs().dot(half) <= rest)
         work.half_space_pairs.push_back({i, p});
     }
   }
+  const auto before = [&](const IndexPair& x, const IndexPair& y) {
+    const auto key = [&](const IndexPair& pair) {
+      const BodyUid a = model.body(model.shapes()[work.order[pair.first]].body).uid;
+      const BodyUid b = model.body(model.shapes()[work.order[pair.second]].body).uid;
+      return std::pair(std::min(a, b), std::max(a, b));
+    };
+    return key(x) < key(y);
+  };
+  if (!std::is_sorted(work.half_space_pairs.begin(), work.half_space_pairs.end(), before))
+    std::stable_sort(work.half_space_pairs.begin(), work.half_space_pairs.end(), before);
   work.pairs.resize(work.bounded_pairs.size() + work.half_space_pairs.size());
-  std::merge(work.bounded_pairs.begin(), work.bounded_pairs.end(), work.half_space_pairs.begin(),
-             work.half_space_pairs.end(), work.pairs.begin());
+  if (work.half_space_pairs.empty() || work.bounded_pairs.empty() ||
+      before(work.half_space_pairs.back(), work.bounded_pairs.front())) {
+    std::copy(work.bounded_pairs.begin(), work.bounded_pairs.end(),
+              std::copy(work.half_space_pairs.begin(), work.half_space_pairs.end(),
+                        work.pairs.begin()));
+  } else {
+    std::merge(work.bounded_pairs.begin(), work.bounded_pairs.end(), work.half_space_pairs.begin(),
+               work.half_space_pairs.end(), work.pairs.begin(), before);
+  }
 }
 
 /// One shape pair, A with the smaller uid.
@@ -214,9 +233,26 @@ struct ShapePair {
   }
   double turn() const { return place_a.motion.turn + place_b.motion.turn; }
   Vec3 shift(int i) const { return place_a.motion.shift[i] - place_b.motion.shift[i]; }
-  /// How far the gap may close along the normal n.
-  double approach(const Vec3& n) const {
-    return std::max({0.0, -n.dot(shift(0)), -n.dot(shift(1))}) + turn();
+  /// How far the gap may close along the normal n; `either`: while one of the two stands still.
+  double approach(const Vec3& n, bool either) const {
+    double way = std::max({0.0, -n.dot(shift(0)), -n.dot(shift(1))});
+    for (int i = 0; either && i < 2; ++i)
+      way = std::max({way, -n.dot(place_a.motion.shift[i]), n.dot(place_b.motion.shift[i])});
+    return way + turn();
+  }
+  /// Spheres whose centres are too far apart for any motion: most pairs of boxes in a pile.
+  bool are_far_spheres(const CollisionSettings& settings) const {
+    if (a.kind != ShapeKind::Sphere || b.kind != ShapeKind::Sphere) return false;
+    double reach = place_a.width + place_b.width + margin(settings) + turn();
+    for (const Placed* place : {&place_a, &place_b})
+      reach += std::max(place->motion.shift[0].lpNorm<1>(), place->motion.shift[1].lpNorm<1>());
+    return (place_a.X_WS.x - place_b.X_WS.x).squaredNorm() > 1.0001 * reach * reach;
+  }
+  double way(bool either) const {
+    double most = std::max(shift(0).norm(), shift(1).norm());
+    for (int i = 0; either && i < 2; ++i)
+      most = std::max({most, place_a.motion.shift[i].norm(), place_b.motion.shift[i].norm()});
+    return most + turn();
   }
 };
 
@@ -237,6 +273,19 @@ bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
     if (time > 1) return false;
   }
   return true;  // undecided after many advances: a grazing flight, keep its row
+}
+
+/// `either`: also where one of the two stands still. Then pairs nearer than half the smaller width
+/// are not looked at twice: a row that does not push costs less than a flight.
+bool may_meet(const ShapePair& pair, bool either, double margin, double gap) {
+  if (either && gap <= 0.5 * std::min(pair.place_a.width, pair.place_b.width)) return true;
+  for (int i = 0; i < 2; ++i) {
+    if (meets(pair, pair.shift(i), margin)) return true;
+    if (either && (meets(pair, pair.place_a.motion.shift[i], margin) ||
+                   meets(pair, -pair.place_b.motion.shift[i], margin)))
+      return true;
+  }
+  return false;
 }
 
 bool has_sub_spheres(ShapeKind kind) {
@@ -320,7 +369,6 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   const auto shape_at = [&](Index i) -> const ShapeInstance& {
     return model.shapes()[work.order[i]];
   };
-  if (model.excluded(shape_at(first).id, shape_at(second).id)) return;
   // Half-spaces come last in the order whatever their uid; in a key the smaller uid is A.
   if (model.body(shape_at(second).body).uid < model.body(shape_at(first).body).uid)
     std::swap(first, second);
@@ -328,19 +376,22 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   const ShapeInstance& b = shape_at(second);
   const double* values = parameters.values.data();
   // The image of B that may touch A, seen from where A really is.
-  Placed image = work.placed[second];
+  Placed moved;
   Vec3 shift = Vec3::Zero();
-  if (settings.periodic.any()) {
+  const bool periodic = settings.periodic.any();
+  if (periodic) {
     shift = work.wrap[second] - work.wrap[first];
     for (int d = 0; d < 3; ++d)
       if (settings.periodic.active[d])
         shift[d] += indices.image[d] * (settings.periodic.hi[d] - settings.periodic.lo[d]);
-    image.X_WS.x += shift;
+    moved = work.placed[second];
+    moved.X_WS.x += shift;
   }
-  const ShapePair pair = {a.view(values), b.view(values), work.placed[first], image};
-
+  const ShapePair pair = {a.view(values), b.view(values), work.placed[first],
+                          periodic ? moved : work.placed[second]};
+  if (pair.are_far_spheres(settings) || model.excluded(a.id, b.id)) return;
   const double margin = pair.margin(settings);
-  const double way = std::max(pair.shift(0).norm(), pair.shift(1).norm()) + pair.turn();
+  const double way = pair.way(settings.either);
   Contact blank;
   blank.key = {.body_a = model.body(a.body).uid,
                .body_b = model.body(b.body).uid,
@@ -366,14 +417,14 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
                                                margin + way, hint, points)
                             : contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
                                        margin + way, points);
-  if (count == 0 || points[0].gap - pair.approach(points[0].normal) > margin) return;
-  if (points[0].gap > margin && !meets(pair, pair.shift(0), margin) &&
-      !meets(pair, pair.shift(1), margin))
+  if (count == 0 || points[0].gap - pair.approach(points[0].normal, settings.either) > margin)
+    return;
+  if (points[0].gap > margin && !may_meet(pair, settings.either, margin, points[0].gap))
     return;
   const std::size_t begin = found.size();
   for (int i = 0; i < count; ++i) {
     const ContactPoint& point = points[i];
-    if (point.gap - pair.approach(point.normal) > margin) continue;
+    if (point.gap - pair.approach(point.normal, settings.either) > margin) continue;
     Contact contact = blank;
     // A pair with one point keeps its key while the features that touch change.
     contact.key.feature = deepest ? static_cast<std::uint32_t>(i) : point.id;
@@ -415,7 +466,7 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   contacts.contacts.clear();
   for (std::size_t c = 0; c < chunks; ++c)
     contacts.contacts.insert(contacts.contacts.end(), work.found[c].begin(), work.found[c].end());
-  // Only half-spaces and bodies of several shapes are out of place.
+  // Only bodies of several shapes are out of place.
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };
   if (!std::is_sorted(contacts.contacts.begin(), contacts.contacts.end(), before))
     std::sort(contacts.contacts.begin(), contacts.contacts.end(), before);

@@ -119,17 +119,19 @@ double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, co
          contact.gap + settings.h * free_rate(sides, contact.normal, v, v_free) <= 0);
     bounces = approaches && closes;
   }
+  const double band = settings.touching * contact.size;
   const bool counts_none =
-      !compliant && contact.gap > 0 && contact.gap <= settings.touching * contact.size;
+      !compliant && contact.gap > 0 && contact.gap <= band &&
+      settings.h * std::abs(row_rate(sides, contact.normal, v)) <= band;
   const double gap = counts_none ? 0 : contact.gap;
   block.branch = choose_bias(gap, compliant, bounces, data);
   const double b_n = normal_bias(block.branch, gap, data);
   // Which side is differentiated where the sign of the gap says nothing.
   if (block.branch == BiasBranch::Restitution || compliant) return b_n;
-  if (counts_none) {
-    block.branch = BiasBranch::DeadBand;
-  } else if (std::abs(contact.gap) <= settings.resting * contact.size) {
+  if (std::abs(contact.gap) <= settings.resting * contact.size) {
     block.branch = BiasBranch::Resting;
+  } else if (counts_none) {
+    block.branch = BiasBranch::DeadBand;
   }
   return b_n;
 }

@@ -166,7 +166,7 @@ bool is_isotropic(const SweepBody& body) {
 /// A side whose turning does not matter, or turns like a centred sphere about the contact.
 bool is_round(const SweepBody& body, const Vec3& lever, const Vec3& n) {
   if (!moves(body)) return body.omega.isZero(0);
-  return is_isotropic(body) && lever.cross(n).squaredNorm() <= 1e-24 * lever.squaredNorm();
+  return is_isotropic(body) && lever.cross(n).squaredNorm() <= 1e-18 * lever.squaredNorm();
 }
 
 bool all_round(const SweepProblem& p) {

@@ -265,15 +265,17 @@ void round_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& 
   push(dn, dt);
 }
 
+/// A Newton step this small, of s + trace S, is the last: the next error is its square.
 template <class T>
-constexpr T kRootPrecision = sizeof(T) == 4 ? T(1e-6) : T(1e-14);
+constexpr T kLastStep = sizeof(T) == 4 ? T(1e-3) : T(1e-7);
 
 /// One contact of two bodies of any shape, everything divided by W_nn: W = [1 n'; n t] and
 /// q = u − W λ of the contact alone. With q_n < 0 it is closed, w_n = 0 and w_t = −s r_t, s >= 0:
 ///   (S + s 1) r_t = −c,   r_n = −(q_n + n·r_t),   S = t − n n',   c = q_t − n q_n
-/// It sticks with s = 0, or slides with the root of φ(s) = |y| − μ (n·y − q_n det(S + s 1)),
-/// y = adj(S + s 1) c, which lies below |c|(1 + μ|n|)/(−μ q_n): Newton, or bisection where that
-/// leaves the bracket (one_contact_kernel.hpp). Lanes that are done wait for the others.
+/// With y = adj(S + s 1) c and m = n·y − q_n det(S + s 1) it sticks where |y| <= μ m at s = 0; else
+/// it slides with the s at which |y| = μ m, which lies below |c|(1 + μ|n|)/(−μ q_n). Newton on
+/// μ m/|y| = 1, which is linear in s where S is a multiple of 1; bisection where that leaves the
+/// bracket. Lanes that are done wait for the others.
 template <class T>
 struct OneContact {
   using V = Pack<T>;
@@ -285,31 +287,35 @@ struct OneContact {
     const V c1 = q1 - n1 * qn, c2 = q2 - n2 * qn;
     const V trace = s11 + s22, det = s11 * s22 - s12 * s12;
     const V a1 = s22 * c1 - s12 * c2, a2 = s11 * c2 - s12 * c1;
+    const V nc = n1 * c1 + n2 * c2;
     const auto closed = qn < none;
-    const auto phi = [&](const V& s, V& slope) {
+    // |y| − μ m, and the slope of μ m/|y| times |y|.
+    const auto excess = [&](const V& s, V& slope) {
       const V y1 = a1 + s * c1, y2 = a2 + s * c2;
-      const V norm = root(y1 * y1 + y2 * y2);
-      slope = (y1 * c1 + y2 * c2) / (norm > none ? norm : one) -
-              mu * (n1 * c1 + n2 * c2 - qn * (s + s + trace));
-      return norm - mu * (n1 * y1 + n2 * y2 - qn * ((s + trace) * s + det));
+      const V square = y1 * y1 + y2 * y2;
+      const V m = n1 * y1 + n2 * y2 - qn * ((s + trace) * s + det);
+      slope = mu * (nc - qn * (s + s + trace) -
+                    m * (y1 * c1 + y2 * c2) / (square > none ? square : one));
+      return root(square) - mu * m;
     };
     V s = none, slope;
-    V at = phi(s, slope);
+    V at = excess(s, slope);
     auto open_ended = closed & (at > none) & (mu > none);
     if (any(open_ended)) {
       V low = none;
       V high = root(c1 * c1 + c2 * c2) * (one + mu * root(n1 * n1 + n2 * n2)) /
                (open_ended ? none - mu * qn : one);
-      for (int i = 0; i < 60 && any(open_ended); ++i) {
-        V next = s - at / (slope < none ? slope : one);
-        const auto outside = (slope >= none) | (next <= low) | (next >= high);
+      for (int i = 0; i < 60; ++i) {
+        V next = s + at / (slope > none ? slope : one);
+        const auto outside = (slope <= none) | (next < low) | (next > high);
         next = outside ? low + (high - low) / 2 : next;
         const V step = next > s ? next - s : s - next;
         s = open_ended ? next : s;
-        at = phi(s, slope);
+        open_ended = open_ended & (outside | (step > kLastStep<T> * (s + trace))) & (high > low);
+        if (!any(open_ended)) break;
+        at = excess(s, slope);
         low = at > none ? s : low;
         high = at > none ? high : s;
-        open_ended = open_ended & (step > kRootPrecision<T> * (s + trace)) & (high > low);
       }
     }
     const V id = one / ((s + trace) * s + det);

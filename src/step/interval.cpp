@@ -13,9 +13,9 @@
 namespace orthant::internal {
 namespace {
 
-/// Gaps that count as none, in tolerances of the projection: what one step leaves over is within
-/// one, and adds up over a few steps and over the contacts of a body.
-constexpr double kTouching = 10;
+/// Gaps of contacts at rest that count as none, of the smaller shape: in a hyperstatic pile forces
+/// would have to change by their own size to close them.
+constexpr double kTouching = 1e-4;
 /// Contacts from which on a step is one of a pile. Few bodies keep every gap: there the forces do
 /// not hang on it, and the motion stays a smooth function of the state.
 constexpr std::size_t kPile = 100;
@@ -55,7 +55,7 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool located) {
           .restitution = run.model.law() == LawOfMotion::Inertial,
           .impacts_located = located,
           .restitution_threshold = restitution_threshold(run),
-          .touching = pile ? kTouching * run.settings.projection_tolerance : 0,
+          .touching = pile ? std::max(kTouching, 10 * run.settings.projection_tolerance) : 0,
           .resting = baumgarte ? 0 : run.settings.projection_tolerance};
 }
 
@@ -128,7 +128,7 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
-bool detect(StepRun& run, double dt) {
+bool detect(StepRun& run, double dt, bool either) {
   Timer timer;
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
@@ -139,11 +139,13 @@ bool detect(StepRun& run, double dt) {
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   find_motion(run, dt);
-  find_contacts(run.model, run.parameters, run.x.q, work.motion, collision_settings(run),
-                work.collision, work.contacts);
+  CollisionSettings settings = collision_settings(run);
+  settings.either = either;
+  find_contacts(run.model, run.parameters, run.x.q, work.motion, settings, work.collision,
+                work.contacts);
   find_flexible_contacts(run.model, run.parameters, run.x.q, work.motion,
-                         {&run.x.v, &work.assembly.v_free, dt}, collision_settings(run),
-                         work.collision, work.contacts);
+                         {&run.x.v, &work.assembly.v_free, dt}, settings, work.collision,
+                         work.contacts);
   run.report.contacts =
       static_cast<Index>(work.contacts.contacts.size() + work.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
@@ -161,6 +163,7 @@ bool solve_velocities(StepRun& run, double dt, bool located, bool trial) {
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
+  start_by_sweeps(run, dt);
   const bool again = run.settings.newton_iterations > 1 && !run.model.flexible_parts().empty();
   bool finite = solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
                                  work.assembly, work.rows, work.solution, !trial);
@@ -250,7 +253,9 @@ void advance(StepRun& run, double dt) {
 
 bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
-  if (!detect(run, dt)) return false;
+  const bool crowd = is_crowd(run);
+  if (!detect(run, dt, crowd)) return false;
+  if (crowd && step_crowd(run, dt)) return true;
   run.work.rows = run.work.contacts;
   if (!solve_velocities(run, dt, false)) return false;
   find_displacement(run, dt);

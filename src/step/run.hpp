@@ -9,6 +9,7 @@
 #include "orthant/collision/collision.hpp"
 #include "orthant/collision/shape_measures.hpp"
 #include "orthant/constraint/assemble.hpp"
+#include "orthant/solver/sweeps.hpp"
 #include "orthant/step/step.hpp"
 
 namespace orthant {
@@ -35,6 +36,11 @@ struct StepWorkspace::Impl {
   State before;                        // the state the step began with
   WarmStart whole_pairs;               // see whole_pairs()
   ContactRowSettings row_settings;     // of `assembly`
+  SweepProblem crowd;
+  SweepWorkspace sweeps;
+  std::vector<std::int32_t> island_of, island_size;  // by dynamic body
+  std::vector<const WarmStart::Entry*> matched;  // by contact: what it pushed with last
+  bool swept = false;                            // the step was that of a crowd: no projection
   VecX delta, flight, q, psi;
   VecX checked;                          // parameters that keep the rules of the model
   const Model* checked_model = nullptr;  // which one; never followed
@@ -65,7 +71,7 @@ double contact_tolerance(const StepRun& run, const Contact& contact);
 
 // --- interval.cpp ---
 /// H, k and the contacts that the next dt may close => work.assembly, work.contacts.
-bool detect(StepRun& run, double dt);
+bool detect(StepRun& run, double dt, bool either = false);
 /// Rows for work.rows, solution of the velocities at the end of dt => work.assembly, work.solution.
 /// A trial may turn out not to be the step: it leaves no record.
 /// `located`: rigid contacts bounce at located impacts, not here.
@@ -91,6 +97,17 @@ bool step_interval(StepRun& run, double dt);
 /// The same, halved while it ends in an overlap.
 bool step_with_halving(StepRun& run);
 
+// --- crowd.cpp ---
+/// The settings and the model allow steps of crowds.
+bool is_crowd(const StepRun& run);
+/// One interval with the contacts of detect(), by sweeps alone. False: not a crowd after all, or
+/// the numbers overflowed; nothing has been changed then.
+bool step_crowd(StepRun& run, double dt);
+
+/// The rows of work.assembly by sweeps, from work.solution into it: in a pile the answer, or the
+/// best start there is. Does nothing where the rows are not those of contacts alone.
+void start_by_sweeps(StepRun& run, double dt);
+
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.
 CollisionSettings collision_settings(const StepRun& run);
@@ -103,6 +120,9 @@ constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
 /// run.warm with what each pair pushed with as a whole, under the name of its first row: a step
 /// begins with one row a pair and finds the others anew.
 const WarmStart& whole_pairs(StepRun& run);
+/// The entry of each contact, by key or nearest of its pair; null where there is none.
+void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,
+                    std::vector<const WarmStart::Entry*>& matched);
 void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
 void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
 

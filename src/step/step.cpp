@@ -124,9 +124,11 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
   workspace.impl().measures.update(model, parameters);
   State& before = workspace.impl().before;
   before = state;
+  run.work.swept = false;
   report.outcome = Outcome::Converged;  // until a solve says otherwise
   const bool finite = advance_state(run);
-  if (finite && settings.constraints == ConstraintScheme::Manifold) project_positions(run);
+  if (finite && settings.constraints == ConstraintScheme::Manifold && !run.work.swept)
+    project_positions(run);
   if (!finite || !state.q.allFinite() || !state.v.allFinite()) {
     state = before;  // nothing better is known, and what is not finite must not leave
     report.outcome = Outcome::NotFinite;

@@ -70,25 +70,10 @@ const WarmStart& whole_pairs(StepRun& run) {
   return whole;
 }
 
-void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution) {
-  const Assembly& assembly = run.work.assembly;
-  const CanonicalProblem& p = assembly.problem;
-  const double scale = dt / run.settings.h;
-  solution.v = run.x.v.head(p.velocity_count());
-  if (warm.joints.size() == p.bilateral_count())
-    solution.gamma = scale * warm.joints;
-  else
-    solution.gamma.setZero(p.bilateral_count());
-  solution.lambda.setZero(p.row_count());
-  solution.w.setZero(p.row_count());
-
-  const auto& contacts = run.work.rows.contacts;
-  const auto take = [&](std::size_t c, const WarmStart::Entry& entry) {
-    const ContactBlock& block = assembly.blocks[c];
-    contact_lambda(block, run.settings.friction, run.model.shape(contacts[c].shape_a).planar(),
-                   scale * entry.impulse_W, scale * entry.torque_W,
-                   solution.lambda.data() + block.row);
-  };
+void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,
+                    std::vector<const WarmStart::Entry*>& matched) {
+  matched.assign(contacts.size(), nullptr);
+  const auto take = [&](std::size_t c, const WarmStart::Entry& entry) { matched[c] = &entry; };
   // Both lists are sorted by key, so the contacts of a pair of shapes lie together in each.
   std::size_t known = 0;
   for (std::size_t c = 0; c < contacts.size();) {
@@ -103,7 +88,31 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
     c = end;
     known = last;
   }
-  known = 0;
+}
+
+void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution) {
+  const Assembly& assembly = run.work.assembly;
+  const CanonicalProblem& p = assembly.problem;
+  const double scale = dt / run.settings.h;
+  solution.v = run.x.v.head(p.velocity_count());
+  if (warm.joints.size() == p.bilateral_count())
+    solution.gamma = scale * warm.joints;
+  else
+    solution.gamma.setZero(p.bilateral_count());
+  solution.lambda.setZero(p.row_count());
+  solution.w.setZero(p.row_count());
+
+  const auto& contacts = run.work.rows.contacts;
+  match_contacts(contacts, warm, run.work.matched);
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    const WarmStart::Entry* entry = run.work.matched[c];
+    if (entry == nullptr) continue;
+    const ContactBlock& block = assembly.blocks[c];
+    contact_lambda(block, run.settings.friction, run.model.shape(contacts[c].shape_a).planar(),
+                   scale * entry->impulse_W, scale * entry->torque_W,
+                   solution.lambda.data() + block.row);
+  }
+  std::size_t known = 0;
   const auto& flexible = run.work.rows.flexible;
   for (std::size_t c = 0; c < flexible.size(); ++c) {
     while (known < warm.contacts.size() && warm.contacts[known].key < flexible[c].key) ++known;

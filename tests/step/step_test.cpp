@@ -215,16 +215,19 @@ Model many_balls(int count, double height) {
   return builder.build();
 }
 
-TEST(Step, InAPileAGapOfAFewProjectionTolerancesIsNone) {
-  // Ten times 1e-9 of the radius of 0.1: 5e-10 m are noise, 5e-9 m are a gap that closes.
-  World noise(many_balls(100, 5e-10)), gap(many_balls(100, 5e-9)), few(many_balls(99, 5e-10));
-  World unprojected(many_balls(100, 5e-10));
+TEST(Step, InAPileAGapWithinTheDeadBandIsNoneAtRest) {
+  // 1e-4 of the radius of 0.1: 5e-6 m at rest are none, 5e-5 m are a gap that closes, and so are
+  // 5e-6 m where the ball moves by 1e-4 m per step.
+  World band(many_balls(100, 5e-6)), gap(many_balls(100, 5e-5)), few(many_balls(99, 5e-6));
+  World moving(many_balls(100, 5e-6)), unprojected(many_balls(100, 5e-6));
+  for (Index i = 0; i < 100; ++i) moving.x.v[6 * i + 2] = -0.01;
   unprojected.settings.stabilisation = Stabilisation::None;
-  for (World* w : {&noise, &gap, &few, &unprojected}) (void)w->step();
-  EXPECT_NEAR(noise.x.v[2], 0, 1e-14);
-  EXPECT_NEAR(gap.x.v[2], -5e-7, 1e-14);
-  EXPECT_NEAR(few.x.v[2], -5e-8, 1e-14);
-  EXPECT_NEAR(unprojected.x.v[2], -5e-8, 1e-14);
+  for (World* w : {&band, &gap, &few, &moving, &unprojected}) (void)w->step();
+  EXPECT_NEAR(band.x.v[2], 0, 1e-14);
+  EXPECT_NEAR(gap.x.v[2], -5e-3, 1e-14);
+  EXPECT_NEAR(few.x.v[2], -5e-4, 1e-14);
+  EXPECT_NEAR(moving.x.v[2], -5e-4, 1e-14);
+  EXPECT_NEAR(unprojected.x.v[2], -5e-4, 1e-14);
 }
 
 TEST(Step, MaxEventsIsReported) {

@@ -43,10 +43,15 @@ class BroadPhase {
     double size = 0;   // largest extent in it: the edge of its cells
     Index count = 0;
     Index begin = 0;  // of its boxes in by_level_
+    // Where its boxes lie close together the cells are a plain array, z fastest; else hashed.
+    bool dense = false;
+    std::array<std::int32_t, 3> lo = {0, 0, 0}, cells = {0, 0, 0};
+    Index first_cell = 0;  // in starts_
   };
 
   void sort_into_levels(std::span<const Bounds> boxes);
   void sort_into_cells(std::span<const Bounds> boxes);
+  void sort_densely(Level& level, Index& begin);
   Index find_cell(std::int32_t level, const std::array<std::int32_t, 3>& at) const;
   void partners_of(Index i, std::span<const Bounds> boxes, std::span<const unsigned char> moves,
                    std::vector<IndexPair>& found) const;
@@ -56,6 +61,8 @@ class BroadPhase {
   std::vector<std::int32_t> level_of_;  // box -> place in levels_
   std::vector<Index> by_level_;         // boxes, level by level
   std::vector<Cell> cells_;             // open addressing, a power of two
+  std::vector<std::array<std::int32_t, 3>> at_;  // box -> its cell's numbers
+  std::vector<Index> starts_;  // of the boxes of each cell of a dense level in by_cell_
   std::vector<Index> cell_of_, by_cell_;
   std::vector<std::vector<IndexPair>> found_;  // by chunk
   std::vector<Index> begin_of_;

@@ -44,6 +44,9 @@ struct CollisionSettings {
   /// Where the search of two ellipsoids starts, sorted by key; may lack pairs. Deepest only.
   /// Faster, and the same but for rounding.
   std::span<const LastNormal> last = {};
+  /// List as well what the motion of either body alone may close: two that fall together meet when
+  /// the lower one is stopped.
+  bool either = false;
 };
 
 /// Where a body may go within a step: its centre by either shift (with the velocity before and with

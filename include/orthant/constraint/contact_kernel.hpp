@@ -81,7 +81,7 @@ enum class BiasBranch : std::uint8_t {
   Gap,          ///< Φ/h: the gap may close and not more; a compliant contact on both sides of 0
   Overlap,      ///< β Φ/h: pushed out by a share
   Resting,      ///< Φ/h or β Φ/h by the sign of a rounding; differentiated as a gap that may close
-  DeadBand,     ///< 0: an open gap that counts as none; differentiated as a gap that may close
+  DeadBand,     ///< 0: an open gap that counts as none, within the band no Φ in it
   Restitution,  ///< s ε D_n v: leaves with ε times the speed of approach
   Trial,        ///< Φ/h − D_n v: found at the trial configuration q ⊞ h v
   Clipped,      ///< a correction of positions that undoes a part of the overlap: no Φ in it
@@ -101,6 +101,7 @@ template <class T>
 T normal_bias(BiasBranch branch, const T& gap, const NormalBiasT<T>& x) {
   switch (branch) {
     case BiasBranch::None:
+    case BiasBranch::DeadBand:
     case BiasBranch::Clipped:
       return T(0);
     case BiasBranch::Overlap:

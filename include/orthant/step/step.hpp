@@ -37,8 +37,18 @@ enum class ConstraintScheme : std::uint8_t {
   Multisphere,  ///< smooth bodies as rows of inscribed spheres, solved once
 };
 
+/// How exactly the contacts of a crowd are solved: an island of a hundred contacts or more. Smaller
+/// islands, joints, flexible parts, the plane and steps with a record are exact in all of them.
+/// Laws, tolerances and what they cost: docs/run.md, Accuracy.
+enum class Accuracy : std::uint8_t {
+  Exact,     ///< the rigid law to solver.tolerance, by the judge; positions projected
+  Standard,  ///< a contact yields by 1e-3 of its own mobility; to 1e-3 of the speed g h
+  Fast,      ///< by 1e-4; a fixed number of sweeps in single precision
+};
+
 struct StepSettings {
   double h = 0.01;  ///< step [s]
+  Accuracy accuracy = Accuracy::Exact;
   FrictionModel friction = FrictionModel::Coulomb;
   int pyramid_directions = 4;  ///< spatial pyramid only
   Stabilisation stabilisation = Stabilisation::Projection;
@@ -124,8 +134,14 @@ struct [[nodiscard]] StepReport {
   int newton_iterations = 0;  ///< linearisations of flexible parts, all intervals together
   int cuts = 0;               ///< times an interval was halved because an element would invert
   Index inverted = 0;         ///< elements inverted after the step all the same
-  double residual = 0;        ///< the judge's, worst solve
-  double deepest = 0;         ///< deepest penetration after the step [m], >= 0
+  /// The law that the largest island was solved by.
+  Accuracy accuracy = Accuracy::Exact;
+  /// The judge's, worst solve. Standard and Fast: the largest distance of a contact's velocity from
+  /// its own exact answer, over g h.
+  double residual = 0;
+  /// Deepest penetration after the step [m], >= 0. Standard and Fast: foreseen from the gaps and
+  /// velocities, which is never less for spheres.
+  double deepest = 0;
   double joint_error = 0;     ///< largest position error of a joint after the step [m, rad]
   double kinetic = 0, potential = 0;  ///< energy after the step [J]
   double seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0, seconds_projection = 0;

@@ -14,6 +14,8 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
   using S = StepSettings;
   using R = SettingRule;
   field("h", &S::h, "length of a step", R{.unit = "s", .positive = true});
+  field("accuracy", &S::accuracy,
+        "of crowds: `exact`, `standard` or `fast`; small islands are always exact", R{});
   field("friction", &S::friction, "`coulomb` is exact; `cone` its convex relaxation", R{});
   field("pyramid_directions", &S::pyramid_directions, "spatial pyramid; even",
         R{.lo = 4, .hi = 64});

@@ -149,6 +149,11 @@ struct Choices<Stabilisation> {
       {"none", Stabilisation::None}};
 };
 template <>
+struct Choices<Accuracy> {
+  static constexpr std::pair<std::string_view, Accuracy> list[] = {
+      {"exact", Accuracy::Exact}, {"standard", Accuracy::Standard}, {"fast", Accuracy::Fast}};
+};
+template <>
 struct Choices<ConstraintScheme> {
   static constexpr std::pair<std::string_view, ConstraintScheme> list[] = {
       {"manifold", ConstraintScheme::Manifold},

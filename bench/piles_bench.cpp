@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench/piles_bench.cpp: time per step of dense piles, and what it buys: overlap, residual, speed.
+//   bench_piles [shape=sphere] [count=500] [scene=settled,dropped,tilting] [steps=0]
+//               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [tolerance=0]
+// Shapes: sphere, box, capsule, hull, mixture (spheres of radii and masses up to 10 : 1). Scenes:
+// settled (at rest), dropped (from a grid), tilting (gravity swings by 35 degrees in a second).
+// Every method starts from the same state; overlaps are measured here, by Orthant's distances,
+// never by the method. Processor time; ODE where it was found (its quick step with N iterations).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "orthant/base/error.hpp"
+#include "orthant/base/process.hpp"
+#include "orthant/model/model_builder.hpp"
+#include "orthant/step/step.hpp"
+
+#ifdef ORTHANT_ODE
+#include <ode/ode.h>
+#endif
+
+namespace orthant {
+namespace {
+
+constexpr double kRadius = 0.035, kSpacing = 0.08, kStep = 0.01, kGravity = 9.81;
+
+double uniform(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15ull);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+Shape shape_of(const std::string& kind, std::uint64_t& random) {
+  if (kind == "sphere") return Shape::sphere(kRadius);
+  if (kind == "mixture")  // volumes, and so masses, evenly up to ten to one
+    return Shape::sphere(kRadius * std::cbrt(0.1 + 0.9 * uniform(random)));
+  if (kind == "box") return Shape::box(0.0215, 0.0215, 0.0215);
+  if (kind == "capsule") return Shape::capsule(0.02, 0.018);
+  if (kind == "hull") {
+    std::vector<Vec3> points;
+    for (int i = 0; i < 12; ++i) {
+      const double z = 1 - 2 * (i + 0.5) / 12, angle = 2.399963 * i;
+      const double r = std::sqrt(1 - z * z);
+      points.emplace_back(kRadius * r * std::cos(angle), kRadius * r * std::sin(angle),
+                          kRadius * z);
+    }
+    return Shape::hull(points);
+  }
+  throw Error("shape", "sphere, box, capsule, hull or mixture, not '" + kind + "'");
+}
+
+struct Pile {
+  Model model;
+  double half = 0.5;  // of the box [m]
+};
+
+Pile make_pile(const std::string& kind, int count, double friction) {
+  const int side = count <= 2000
+                       ? std::min(12, static_cast<int>(std::ceil(std::cbrt(count) - 1e-9)))
+                       : static_cast<int>(std::ceil(std::sqrt(count / 12.0)));
+  const double half = count <= 2000 ? 0.5 : 0.5 * (kSpacing * side + 0.04);
+  ModelBuilder builder;
+  builder.add_material({.name = "grain", .friction = friction});
+  const auto wall = [&](const char* name, const Vec3& at, const Quat& turn) {
+    builder.add_body({.name = name,
+                      .motion = Motion::Fixed,
+                      .position = at,
+                      .orientation = turn,
+                      .shapes = {{.shape = Shape::half_space(), .material = "grain"}}});
+  };
+  const double c = std::sqrt(0.5);
+  wall("floor", Vec3::Zero(), {});
+  wall("west", Vec3(-half, 0, 0), {c, 0, c, 0});
+  wall("east", Vec3(half, 0, 0), {c, 0, -c, 0});
+  wall("south", Vec3(0, -half, 0), {c, -c, 0, 0});
+  wall("north", Vec3(0, half, 0), {c, c, 0, 0});
+  std::uint64_t random = 12345;
+  for (int i = 0; i < count; ++i) {
+    const int l = i / (side * side), q = i % (side * side), a = q % side, b = q / side;
+    const auto jitter = [&] { return 0.002 * (2 * uniform(random) - 1); };
+    const Vec3 at((a - 0.5 * (side - 1)) * kSpacing + jitter(),
+                  (b - 0.5 * (side - 1)) * kSpacing + jitter(), 0.1 + l * kSpacing + jitter());
+    const Quat turn = normalized(Quat{uniform(random) - 0.5, uniform(random) - 0.5,
+                                      uniform(random) - 0.5, uniform(random) - 0.5});
+    builder.add_body({.position = at,
+                      .orientation = turn,
+                      .shapes = {{.shape = shape_of(kind, random), .material = "grain"}}});
+  }
+  builder.set_gravity(Vec3(0, 0, -kGravity));
+  return {builder.build(), half};
+}
+
+/// Another engine or a setting of ours, one step at a time.
+struct Stepper {
+  virtual ~Stepper() = default;
+  virtual StepReport step(const Parameters& parameters, State& state) = 0;
+};
+
+struct Ours : Stepper {
+  Ours(const Model& m, Accuracy accuracy, double tolerance) : model(m) {
+    settings.h = kStep;
+    settings.accuracy = accuracy;
+    if (tolerance > 0) settings.solver.tolerance = tolerance;
+  }
+  StepReport step(const Parameters& parameters, State& state) override {
+    return orthant::step(model, parameters, settings, {}, state, warm, work);
+  }
+  const Model& model;
+  StepSettings settings;
+  WarmStart warm;
+  StepWorkspace work;
+};
+
+#ifdef ORTHANT_ODE
+struct Ode : Stepper {
+  Ode(const Model& m, const Parameters& p, const State& start, double friction, int iterations)
+      : model(m), mu(friction) {
+    dInitODE2(0);
+    dAllocateODEDataForThread(dAllocateMaskAll);
+    world = dWorldCreate();
+    space = dHashSpaceCreate(nullptr);
+    dHashSpaceSetLevels(space, -5, 3);
+    joints = dJointGroupCreate(0);
+    dWorldSetQuickStepNumIterations(world, iterations);
+    for (const ShapeInstance& shape : model.shapes()) {
+      const Body& body = model.body(shape.body);
+      const Pose X = body_pose(body, start.q.data());
+      const Mat3 R = matrix_of(X.p);
+      const auto size = shape.shape.parameters();
+      if (shape.shape.kind() == ShapeKind::HalfSpace) {
+        const Vec3 n = R.col(2);
+        dCreatePlane(space, n[0], n[1], n[2], n.dot(X.x));
+        continue;
+      }
+      dGeomID geom = shape.shape.kind() == ShapeKind::Sphere ? dCreateSphere(space, size[0])
+                     : shape.shape.kind() == ShapeKind::Capsule
+                         ? dCreateCapsule(space, size[0], 2 * size[1])
+                     : shape.shape.kind() == ShapeKind::Box
+                         ? dCreateBox(space, 2 * size[0], 2 * size[1], 2 * size[2])
+                         : nullptr;
+      if (geom == nullptr) throw Error("ode", "has no such shape here");
+      dBodyID b = dBodyCreate(world);
+      const double* I = p.values.data() + body.inertia;
+      dMass mass;
+      dMassSetParameters(&mass, p[body.mass], 0, 0, 0, I[0], I[1], I[2], I[3], I[4], I[5]);
+      dBodySetMass(b, &mass);
+      dBodySetPosition(b, X.x[0], X.x[1], X.x[2]);
+      dMatrix3 r = {};
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) r[4 * i + j] = R(i, j);
+      dBodySetRotation(b, r);
+      dGeomSetBody(geom, b);
+      if (shape.shape.kind() == ShapeKind::Capsule) {  // its axis is z, ours is x
+        const dMatrix3 turn = {0, 0, 1, 0, 0, 1, 0, 0, -1, 0, 0, 0};
+        dGeomSetOffsetRotation(geom, turn);
+      }
+      bodies.push_back(b);
+    }
+  }
+  static void near(void* self, dGeomID a, dGeomID b) {
+    Ode& ode = *static_cast<Ode*>(self);
+    const dBodyID body_a = dGeomGetBody(a), body_b = dGeomGetBody(b);
+    if (body_a == nullptr && body_b == nullptr) return;
+    dContact contact[16];
+    const int count = dCollide(a, b, 16, &contact[0].geom, sizeof(dContact));
+    for (int i = 0; i < count; ++i) {
+      contact[i].surface = {};
+      contact[i].surface.mode = dContactApprox1;
+      contact[i].surface.mu = ode.mu;
+      dJointAttach(dJointCreateContact(ode.world, ode.joints, &contact[i]), body_a, body_b);
+    }
+    ode.contacts += count;
+  }
+  StepReport step(const Parameters& parameters, State& state) override {
+    const double* g = parameters.values.data() + model.gravity();
+    dWorldSetGravity(world, g[0], g[1], g[2]);
+    contacts = 0;
+    dSpaceCollide(space, this, &near);
+    dWorldQuickStep(world, kStep);
+    dJointGroupEmpty(joints);
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      const Body& body = model.body(model.dynamic_bodies()[i]);
+      const dReal *x = dBodyGetPosition(bodies[i]), *p = dBodyGetQuaternion(bodies[i]);
+      const dReal *v = dBodyGetLinearVel(bodies[i]), *w = dBodyGetAngularVel(bodies[i]);
+      for (int k = 0; k < 3; ++k) {
+        state.q[body.q_begin + k] = x[k];
+        state.v[body.v_begin + k] = v[k];
+        state.v[body.v_begin + 3 + k] = w[k];
+      }
+      for (int k = 0; k < 4; ++k) state.q[body.q_begin + 3 + k] = p[k];
+    }
+    StepReport report;
+    report.outcome = Outcome::Converged;
+    report.contacts = contacts;
+    return report;
+  }
+  const Model& model;
+  double mu;
+  dWorldID world;
+  dSpaceID space;
+  dJointGroupID joints;
+  std::vector<dBodyID> bodies;
+  int contacts = 0;
+};
+#endif
+
+std::unique_ptr<Stepper> make_stepper(const std::string& method, const Pile& pile,
+                                      const State& start, double friction, double tolerance) {
+  if (method == "fast") return std::make_unique<Ours>(pile.model, Accuracy::Fast, tolerance);
+  if (method == "standard")
+    return std::make_unique<Ours>(pile.model, Accuracy::Standard, tolerance);
+  if (method == "exact") return std::make_unique<Ours>(pile.model, Accuracy::Exact, tolerance);
+#ifdef ORTHANT_ODE
+  if (method.starts_with("ode"))
+    return std::make_unique<Ode>(pile.model, pile.model.default_parameters(), start, friction,
+                                 std::stoi(method.substr(3)));
+#endif
+  (void)start, (void)friction;
+  throw Error("method", "fast, standard, exact or ode<iterations>, not '" + method + "'");
+}
+
+double median(std::vector<double> x) {
+  if (x.empty()) return 0;
+  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
+double rms_speed(const Model& model, const State& state) {
+  double sum = 0;
+  for (const BodyId id : model.dynamic_bodies())
+    sum += state.v.segment<3>(model.body(id).v_begin).squaredNorm();
+  return std::sqrt(sum / model.dynamic_count());
+}
+
+int escaped(const Pile& pile, const State& state) {
+  int count = 0;
+  for (const BodyId id : pile.model.dynamic_bodies()) {
+    const Vec3 x = state.q.segment<3>(pile.model.body(id).q_begin);
+    count += !(x[2] > 0 && std::abs(x[0]) < pile.half && std::abs(x[1]) < pile.half);
+  }
+  return count;
+}
+
+void run(const std::string& scene, const std::string& method, const Pile& pile, State state,
+         int steps, double friction, double tolerance) {
+  Parameters parameters = pile.model.default_parameters();
+  const std::unique_ptr<Stepper> stepper =
+      make_stepper(method, pile, state, friction, tolerance);
+  std::vector<double> times, overlaps, residuals, last_speeds;
+  int converged = 0;
+  double contacts = 0, iterations = 0;
+  double stage[4] = {};
+  CollisionWorkspace collision;
+  ContactSet found;
+  for (int i = 0; i < steps; ++i) {
+    if (scene == "tilting") {
+      const double angle =
+          35 * std::numbers::pi / 180 * std::sin(2 * std::numbers::pi * (i + 1) * kStep);
+      double* g = parameters.values.data() + pile.model.gravity();
+      g[0] = kGravity * std::sin(angle);
+      g[2] = -kGravity * std::cos(angle);
+    }
+    const double begin = processor_seconds();
+    const StepReport report = stepper->step(parameters, state);
+    times.push_back(1e3 * (processor_seconds() - begin));
+    converged += report.outcome == Outcome::Converged;
+    contacts += report.contacts;
+    iterations += report.iterations;
+    stage[0] += report.seconds_collision, stage[1] += report.seconds_assembly;
+    stage[2] += report.seconds_solve, stage[3] += report.seconds_projection;
+    residuals.push_back(report.residual);
+    if (steps <= 400 || i % 10 == 0) {
+      find_contacts(pile.model, parameters, state.q, {}, {.margin = 0}, collision, found);
+      overlaps.push_back(deepest_penetration(found) / kRadius);
+    }
+    if (i >= steps - 50) last_speeds.push_back(rms_speed(pile.model, state));
+  }
+  const auto mean = [](const std::vector<double>& x) {
+    double sum = 0;
+    for (const double value : x) sum += value;
+    return x.empty() ? 0 : sum / static_cast<double>(x.size());
+  };
+  std::printf(
+      "| %s | %s | %.2f | %.2f | %.1e | %.1e | %.1e | %.1e | %d/%d | %.1e | %d | %.0f | %.0f | "
+      "%.2f %.2f %.2f %.2f |\n",
+      scene.c_str(), method.c_str(), mean(times), median(times), mean(overlaps),
+      *std::max_element(overlaps.begin(), overlaps.end()), median(residuals),
+      *std::max_element(residuals.begin(), residuals.end()), converged, steps, mean(last_speeds),
+      escaped(pile, state), contacts / steps, iterations / steps, 1e3 * stage[0] / steps,
+      1e3 * stage[1] / steps, 1e3 * stage[2] / steps, 1e3 * stage[3] / steps);
+  std::fflush(stdout);
+}
+
+std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> out(1);
+  for (const char c : list) {
+    if (c == ',')
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  return out;
+}
+
+int bench(int argc, char** argv) {
+  std::map<std::string, std::string> o = {
+      {"shape", "sphere"},  {"count", "500"},      {"scene", "settled,dropped,tilting"},
+      {"steps", "0"},       {"friction", "0.5"},   {"method", "fast,standard,exact"},
+      {"tolerance", "0"},   {"state", ""}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || !o.contains(word.substr(0, equals)))
+      throw Error("argument", "unknown: " + word);
+    o[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  const double friction = std::stod(o["friction"]), tolerance = std::stod(o["tolerance"]);
+  const double before = peak_memory();
+  const Pile pile = make_pile(o["shape"], std::stoi(o["count"]), friction);
+  const double of_model = peak_memory() - before;
+  std::printf(
+      "%s %s, friction %g, h %g\n| scene | method | ms mean | median | overlap/r mean | max | "
+      "residual median | max | converged | rms v last 50 | escaped | contacts | iterations | "
+      "ms wall: collision, assembly, solve, projection |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+      o["count"].c_str(), o["shape"].c_str(), friction, kStep);
+  State rest = pile.model.rest_state();
+  if (!o["state"].empty()) {
+    std::ifstream in(o["state"]);
+    for (const BodyId id : pile.model.dynamic_bodies())
+      for (int k = 0; k < 3; ++k)
+        if (!(in >> rest.q[pile.model.body(id).q_begin + k]))
+          throw Error("state", "too few numbers in '" + o["state"] + "'");
+  } else if (o["scene"] != "dropped") {
+    Ours settle(pile.model, Accuracy::Fast, 0);
+    for (int i = 0; i < 400; ++i) (void)settle.step(pile.model.default_parameters(), rest);
+    rest.v.setZero();
+    rest.t = 0;
+  }
+  for (const std::string& scene : words(o["scene"])) {
+    const int own = scene == "settled" ? 100 : scene == "dropped" ? 300 : 200;
+    const int steps = o["steps"] == "0" ? own : std::stoi(o["steps"]);
+    for (const std::string& method : words(o["method"]))
+      run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps,
+          friction, tolerance);
+  }
+  std::printf("memory beyond the model: %.0f bytes per body\n",
+              (peak_memory() - before - of_model) / std::stod(o["count"]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace orthant
+
+int main(int argc, char** argv) {
+  try {
+    return orthant::bench(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of crowds: what `fast` and `standard` promise, where they do not apply, and what they make
+// of states that nobody should ask for.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "orthant/model/model_builder.hpp"
+#include "orthant/step/step.hpp"
+#include "support/splitmix.hpp"
+
+namespace orthant {
+namespace {
+
+constexpr double kRadius = 0.035;
+
+/// `count` bodies on a grid of six by six above a floor between four walls.
+Model pile(int count, const Shape& shape, double friction = 0.5) {
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = friction});
+  const double c = std::sqrt(0.5), half = 0.25;
+  const std::pair<Vec3, Quat> walls[] = {{Vec3(0, 0, 0), {1, 0, 0, 0}},
+                                         {Vec3(-half, 0, 0), {c, 0, c, 0}},
+                                         {Vec3(half, 0, 0), {c, 0, -c, 0}},
+                                         {Vec3(0, -half, 0), {c, -c, 0, 0}},
+                                         {Vec3(0, half, 0), {c, c, 0, 0}}};
+  for (const auto& [at, turn] : walls)
+    builder.add_body({.motion = Motion::Fixed,
+                      .position = at,
+                      .orientation = turn,
+                      .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  testing::SplitMix random(5);
+  const auto turn = [&]() -> Quat {  // boxes that stood straight would make towers, not a pile
+    Quat q{random.uniform(), random.uniform(), random.uniform(), random.uniform()};
+    return normalized(q);
+  };
+  for (int i = 0; i < count; ++i)
+    builder.add_body({.position = Vec3(0.08 * (i % 6) - 0.2 + 0.002 * random.uniform(),
+                                       0.08 * (i / 6 % 6) - 0.2 + 0.002 * random.uniform(),
+                                       0.06 + 0.11 * (i / 36)),
+                      .orientation = turn(),
+                      .shapes = {{.shape = shape, .material = "m"}}});
+  return builder.build();
+}
+
+struct World {
+  World(const Model& m, Accuracy accuracy)
+      : model(m), parameters(m.default_parameters()), x(m.rest_state()) {
+    settings.accuracy = accuracy;
+  }
+  StepReport step(StepRecord* record = nullptr) {
+    return orthant::step(model, parameters, settings, {}, x, warm, work, record);
+  }
+  double overlap() {
+    ContactSet found;
+    CollisionWorkspace collision;
+    find_contacts(model, parameters, x.q, {}, {.margin = 0}, collision, found);
+    return deepest_penetration(found) / kRadius;
+  }
+  bool inside() const {
+    for (const BodyId id : model.dynamic_bodies()) {
+      const Vec3 at = x.q.segment<3>(model.body(id).q_begin);
+      if (!(at[2] > 0 && std::abs(at[0]) < 0.25 && std::abs(at[1]) < 0.25)) return false;
+    }
+    return true;
+  }
+  Model model;
+  Parameters parameters;
+  StepSettings settings;
+  State x;
+  WarmStart warm;
+  StepWorkspace work;
+};
+
+TEST(Crowd, FallsSettlesAndStaysApart) {
+  for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
+    for (const Shape& shape : {Shape::sphere(kRadius), Shape::box(0.02, 0.022, 0.024)}) {
+      SCOPED_TRACE(::testing::Message() << int(accuracy) << " " << int(shape.kind()));
+      World world(pile(144, shape), accuracy);
+      double mean = 0, most = 0;
+      int crowds = 0;
+      for (int i = 0; i < 150; ++i) {
+        const StepReport report = world.step();
+        const double overlap = world.overlap();
+        mean += overlap / 150;
+        most = std::max(most, overlap);
+        crowds += report.accuracy == accuracy;
+        // What the report foresees is what comes, or less; boxes turn, so theirs to first order.
+        const double slack = shape.kind() == ShapeKind::Box ? 0.05 : 1e-9;
+        EXPECT_LE(overlap, report.deepest / kRadius + slack);
+      }
+      EXPECT_GT(crowds, 100);
+      EXPECT_LT(mean, 0.005);
+      EXPECT_LT(most, 0.1);
+      EXPECT_TRUE(world.inside());
+    }
+  }
+}
+
+TEST(Crowd, StandardReachesItsToleranceAtRest) {
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Standard);
+  for (int i = 0; i < 150; ++i) (void)world.step();
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_LE(report.residual, 1e-3);
+    EXPECT_EQ(report.accuracy, Accuracy::Standard);
+  }
+}
+
+TEST(Crowd, ExactAtRestIsSweptToTheRigidLaw) {
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
+  for (int i = 0; i < 200; ++i) (void)world.step();
+  world.settings.accuracy = Accuracy::Exact;
+  world.settings.solver.tolerance = 1e-8;
+  for (int i = 0; i < 20; ++i) (void)world.step();
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Exact);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << report.residual;
+    EXPECT_LE(report.residual, 1e-8);
+    EXPECT_LE(world.overlap(), 1e-8);
+  }
+}
+
+TEST(Crowd, IslandsOfFewContactsAreExactHoweverMany) {
+  // 144 balls on the floor, far apart: as many islands of one contact.
+  ModelBuilder builder;
+  builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
+  for (int i = 0; i < 144; ++i)
+    builder.add_body({.position = Vec3(0.1 * (i % 12), 0.1 * (i / 12), kRadius),
+                      .shapes = {{.shape = Shape::sphere(kRadius)}}});
+  World world(builder.build(), Accuracy::Fast);
+  for (int i = 0; i < 5; ++i) {
+    const StepReport report = world.step();
+    EXPECT_GE(report.contacts, 144);
+    EXPECT_EQ(report.accuracy, Accuracy::Exact);
+    EXPECT_LE(report.residual, 1e-10);
+  }
+}
+
+TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
+  // The whole grid falls at 5 m/s: 5 cm a step, more than the gaps of 1 cm, and nobody approaches
+  // anybody until the floor stops the first layer.
+  for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
+    World world(pile(144, Shape::sphere(kRadius)), accuracy);
+    for (const BodyId id : world.model.dynamic_bodies())
+      world.x.v[world.model.body(id).v_begin + 2] = -5;
+    for (int i = 0; i < 30; ++i) {
+      (void)world.step();
+      EXPECT_LT(world.overlap(), 0.15) << i;
+    }
+    EXPECT_TRUE(world.inside());
+  }
+}
+
+TEST(Crowd, AFastBodyDoesNotTunnel) {
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
+  for (int i = 0; i < 100; ++i) (void)world.step();
+  // The last one shot down through the pile and the floor: 1 m a step.
+  const Body& body = world.model.body(world.model.dynamic_bodies().back());
+  world.x.v[body.v_begin + 2] = -100;
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Fast);
+    EXPECT_GT(world.x.q[body.q_begin + 2], 0);
+  }
+  EXPECT_TRUE(world.x.q.allFinite());
+}
+
+TEST(Crowd, SmallIslandsRecordsAndJointsAreExact) {
+  // Few contacts: the exact step, whatever was asked for.
+  World fast(pile(16, Shape::sphere(kRadius)), Accuracy::Fast);
+  World exact(pile(16, Shape::sphere(kRadius)), Accuracy::Exact);
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_EQ(fast.step().accuracy, Accuracy::Exact);
+    (void)exact.step();
+  }
+  EXPECT_LE((fast.x.q - exact.x.q).cwiseAbs().maxCoeff(), 1e-9);
+  // A record: what a gradient needs.
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
+  for (int i = 0; i < 60; ++i) (void)world.step();
+  EXPECT_EQ(world.step().accuracy, Accuracy::Fast);
+  StepRecord record;
+  EXPECT_EQ(world.step(&record).accuracy, Accuracy::Exact);
+  EXPECT_FALSE(record.solves.empty());
+}
+
+TEST(Crowd, StatesThatNobodyShouldAskForHaveANamedOutcome) {
+  for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
+    for (int kind = 0; kind < 3; ++kind) {
+      SCOPED_TRACE(kind);
+      World world(pile(144, Shape::sphere(kRadius)), accuracy);
+      for (std::size_t i = 0; i < world.model.dynamic_bodies().size(); ++i) {
+        const Body& body = world.model.body(world.model.dynamic_bodies()[i]);
+        if (kind == 0) world.x.q.segment<3>(body.q_begin) *= 0.1;  // many radii deep
+        if (kind == 1) world.x.q.segment<3>(body.q_begin) = Vec3(0, 0, 0.05);  // coincident
+        if (kind == 2) world.x.v[body.v_begin + static_cast<Index>(i % 3)] = 1e8;
+      }
+      for (int i = 0; i < 5; ++i) {
+        const StepReport report = world.step();
+        EXPECT_TRUE(world.x.q.allFinite() && world.x.v.allFinite());
+        EXPECT_TRUE(std::isfinite(report.deepest) && std::isfinite(report.kinetic));
+        EXPECT_LE(report.outcome, Outcome::NotFinite);
+      }
+      // An overlap leaves at the speed of the limit, not at its own.
+      for (const BodyId id : world.model.dynamic_bodies()) {
+        if (kind != 0) break;
+        EXPECT_LT(world.x.v.segment<3>(world.model.body(id).v_begin).norm(), 5);
+      }
+    }
+  }
+}
+
+TEST(Crowd, HoldsWhatAMovingBodyCarries) {
+  // A kinematic plate that rises at 0.2 m/s and moves sideways at 0.1 carries the boxes along; they
+  // stand side by side, so all are one island.
+  ModelBuilder builder;
+  builder.add_body({.name = "plate",
+                    .motion = Motion::Kinematic,
+                    .velocity = Vec3(0.1, 0, 0.2),
+                    .shapes = {{.shape = Shape::box(1, 1, 0.1)}}});
+  for (int i = 0; i < 144; ++i)
+    builder.add_body({.position = Vec3(0.07 * (i % 12), 0.07 * (i / 12), 0.1 + kRadius),
+                      .velocity = Vec3(0.1, 0, 0.2),
+                      .shapes = {{.shape = Shape::box(kRadius, kRadius, kRadius)}}});
+  World world(builder.build(), Accuracy::Fast);
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Fast);
+  }
+  for (const BodyId id : world.model.dynamic_bodies()) {
+    const Vec3 v = world.x.v.segment<3>(world.model.body(id).v_begin);
+    EXPECT_LT((v - Vec3(0.1, 0, 0.2)).norm(), 0.01);
+  }
+}
+
+}  // namespace
+}  // namespace orthant
