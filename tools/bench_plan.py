@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench_plan.py ORTHANT OUT [--baseline FILE] [--folder FOLDER ...] [--scenes]: what the automatic plan costs, file by file.
+"""bench_plan.py ORTHANT OUT [--baseline FILE] [--folder FOLDER ...] [--record FOLDER]: what the automatic plan costs, file by file.
 
-Solves every problem file below the folders (tests/data/{lcp,mlcp,fclib,packing} unless told otherwise) and, with
---scenes, problems that named steps of a few scenes pose. For each: processor time of one solve (the least of several in
+Solves every problem file below the folders (tests/data/{lcp,mlcp,fclib,packing} unless told otherwise). --record
+FOLDER first saves there the problems that named steps of a few scenes pose. For each: processor time of one solve (the least of several in
 one process, memory included), residual, outcome, the method that gave the answer. One thread. Writes OUT/plan.json;
---baseline compares with such a file of another build, --thresholds repeats the whole with every threshold of the plan at
-half and at twice its value.
+--baseline compares with such a file of another build; --thresholds then halves and doubles every threshold of the plan
+and prints what that does to the time.
 Exit status 1 when a file that the baseline solves is not solved, or one of 20 contacts and more takes over LIMIT of its time.
 """
 import argparse
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,8 +23,8 @@ LONG = 0.1  # seconds: from here on three solves are timed
 ENOUGH_CONTACTS = 20  # below, the fixed cost of a call is all there is to compare
 LIMIT = 1.2  # slower than this is named
 # (scene, step): a step whose problem has something of its own.
-SCENES = [("scenes/stack.yaml", 50), ("scenes/dominoes.yaml", 100), ("scenes/pile.yaml", 100),
-          ("scenes/box_of_spheres.yaml", 150), ("scenes/chain.yaml", 50)]
+SCENES = [("arch", 40), ("chain", 50), ("dominoes", 120), ("pebbles", 150), ("sediment", 100), ("soft_beam", 20),
+          ("spheres_in_a_box", 60), ("spheres_in_a_box", 240), ("stack", 50)]
 
 
 def solve(command, file, times, options=()):
@@ -50,17 +50,12 @@ def measure(command, file, options=()):
 
 def recorded(command, folder):
     """Problem files of the steps in SCENES that this build has."""
-    files = []
     for scene, step in SCENES:
-        path = ROOT / scene
-        if not path.exists():
-            continue
-        done = subprocess.run([command, "run", path, "-o", Path(folder) / path.stem, "--explain", str(step),
+        done = subprocess.run([command, "run", ROOT / f"scenes/yaml/{scene}.yaml", "--explain", str(step),
                                "--problems", folder], capture_output=True, text=True)
-        if done.returncode != 0:
+        if done.returncode not in (0, 1):
             print(f"{scene}: not recorded: {done.stderr.strip()}", file=sys.stderr)
-    files += sorted(Path(folder).glob("*.h5"))
-    return files
+    return sorted(Path(folder).glob("*.h5"))
 
 
 def problem_files(folders):
@@ -96,28 +91,60 @@ def show(results, baseline):
               f"{r['residual']:>9.1e} {1e3 * r['processor_seconds']:>10.4f} {ratio}")
 
 
+def threshold_defaults(command):
+    """Names and defaults of the thresholds, as the command's help lists them."""
+    text = subprocess.run([command, "solve", "--help"], capture_output=True, text=True).stdout
+    found = re.findall(r"--(thresholds\.[a-z-]+)\s+\w+(?:\s+\[([-+.e0-9]+)\])?", text)
+    return [(name, float(value)) for name, value in found if value]
+
+
+def show_thresholds(command, files, results):
+    """Every threshold halved and doubled: files whose attempts change, and their time."""
+    print(f"{'threshold':<32} {'value':>10} {'files moved':>11} {'time':>6}  worst")
+    for name, value in threshold_defaults(command):
+        for factor in (0.5, 2):
+            other = value * factor if value < 1 or value * factor % 1 else int(value * factor)
+            before = after = 0.0
+            moved = []
+            for file in files:
+                key = f"{file.parent.name}/{file.name}"
+                if key not in results:
+                    continue
+                new = solve(command, str(file), 1, [f"--{name}", str(other)])
+                if new is None or ways(new) == ways(results[key]):
+                    continue
+                new = measure(command, str(file), [f"--{name}", str(other)])
+                before += results[key]["processor_seconds"]
+                after += new["processor_seconds"]
+                ratio = new["processor_seconds"] / results[key]["processor_seconds"]
+                moved.append((ratio if new["outcome"] == results[key]["outcome"] else math.inf, key))
+            worst = f"{max(moved)[0]:.2f} {max(moved)[1]}" if moved else ""
+            print(f"{name:<32} {other:>10} {len(moved):>11} {after / before if before else 1:>6.2f}  {worst}")
+
+
+def ways(result):
+    return [(a["method"], a["outcome"], a["iterations"]) for a in result["attempts"]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command")
     parser.add_argument("out")
     parser.add_argument("--baseline")
     parser.add_argument("--folder", action="append", help="instead of tests/data; may be repeated")
-    parser.add_argument("--scenes", action="store_true", help="record problems of a few scenes too")
+    parser.add_argument("--record", help="save problems of a few scenes in this folder and solve them too")
+    parser.add_argument("--thresholds", action="store_true", help="what every threshold is worth")
     parser.add_argument("--only", default="", help="files whose name contains this")
     options = parser.parse_args()
 
     baseline = json.loads(Path(options.baseline).read_text()) if options.baseline else {}
-    with tempfile.TemporaryDirectory() as scratch:
-        files = problem_files(options.folder or FOLDERS)
-        if options.scenes:
-            files += recorded(options.command, scratch)
-        results = {}
-        for file in files:
-            if options.only not in file.name:
-                continue
-            result = measure(options.command, str(file))
-            if result is not None:
-                results[f"{file.parent.name}/{file.name}" if not options.scenes else file.name] = result
+    files = problem_files(options.folder or FOLDERS)
+    if options.record:
+        files += recorded(options.command, options.record)
+    results = {}
+    for file in files:
+        if options.only in file.name and (result := measure(options.command, str(file))) is not None:
+            results[f"{file.parent.name}/{file.name}"] = result
     show(results, baseline)
     solved = sum(r["outcome"] == "converged" for r in results.values())
     total = sum(r["processor_seconds"] for r in results.values())
@@ -125,6 +152,8 @@ def main():
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "plan.json").write_text(json.dumps(results, indent=1))
+    if options.thresholds:
+        show_thresholds(options.command, files, results)
     if not baseline:
         return 0
     ratios, failures = compared(results, baseline)

@@ -143,6 +143,8 @@ class Planner {
   }
   /// Lemke's dense tableau takes about n pivots of n² each.
   bool tableau(Index most) const { return t.equations + t.pairs <= most; }
+  /// As a last resort, where it was not among the first: it takes no start, so once is enough.
+  bool late_tableau(Index first) const { return tableau(s.big_tableau) && !tableau(first); }
 
   // --- orders ---
   void separable() {
@@ -161,7 +163,7 @@ class Planner {
     add(Method::Enumeration, Effort::Full, t.pairs <= s.few_pairs && t.velocities == 0);
     add(Method::InteriorPoint, Effort::Full, !large());
     add(Method::Polish, Effort::Full);
-    add(Method::Lemke, Effort::Full, tableau(s.big_tableau));
+    add(Method::Lemke, Effort::Full, late_tableau(s.small_tableau));
     add(Method::GaussSeidel, Effort::Full, no_equations);
   }
 
@@ -175,7 +177,7 @@ class Planner {
     add(Method::InteriorPoint, Effort::Full, !large());
     add(Method::Polish, Effort::Full);
     add(Method::NonsmoothNewton, Effort::Full);
-    add(Method::Lemke, Effort::Full, tableau(s.big_tableau));
+    add(Method::Lemke, Effort::Full, late_tableau(s.tiny_tableau));
     add(Method::GaussSeidel, Effort::Full);
   }
 
@@ -194,7 +196,7 @@ class Planner {
     add(Method::Polish, Effort::Full);
     add(Method::NonsmoothNewton, Effort::Longer, !many);
     add(Method::NonsmoothNewton, Effort::Full, last_resorts);
-    add(Method::Lemke, Effort::Full, tableau(s.big_tableau));
+    add(Method::Lemke, Effort::Full, late_tableau(s.tiny_tableau));
     add(Method::GaussSeidel, Effort::Full, last_resorts);
   }
 
