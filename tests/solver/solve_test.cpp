@@ -20,24 +20,36 @@ using testing::NoAlloc;
 using testing::problem_bank;
 using testing::SplitMix;
 
-/// The part of the bank's problems that it takes and has to solve.
+/// The bank, and two masses that a joint ties together.
+std::vector<BankCase> cases() {
+  std::vector<BankCase> all = problem_bank();
+  CanonicalProblem p;
+  *p.H.add_block(1) = 2;
+  *p.H.add_block(1) = 3;
+  p.k.resize(2);
+  p.k << 1.0, -4.0;
+  p.C.begin_row(1);
+  *p.C.add(0, 0, 1) = 1;
+  *p.C.add(1, 1, 1) = -1;
+  p.e = VecX::Constant(1, 0.5);
+  p.b.resize(0);
+  BankCase tied;
+  tied.name = "two masses and a joint";
+  tied.problem = p;
+  all.push_back(tied);
+  return all;
+}
+
+/// The part of the problems it takes that it has to solve.
 double share_of(Method method) {
-  switch (method) {
-    case Method::GaussSeidel:  // not circuits
-    case Method::ProjectedGradient:
-      return 0.6;
-    case Method::Polish:  // from 1e-3
-      return 0.7;
-    default:
-      return 1;
-  }
+  return method == Method::GaussSeidel ? 0.9 : 1.0;  // one has equations without a diagonal
 }
 
 TEST(Solve, EveryMethodSolvesItsShareOfTheBankAndClaimsNoMore) {
   for (const MethodInfo& info : kMethods) {
     SCOPED_TRACE(info.name);
     int tried = 0, solved = 0;
-    for (const BankCase& c : problem_bank()) {
+    for (const BankCase& c : cases()) {
       if (!why_not_applicable(info.method, c.problem).empty()) continue;
       SCOPED_TRACE(c.name);
       Solution x;
@@ -300,7 +312,7 @@ TEST(Solve, KeepsAHistoryUnderTheNameOfWhatRan) {
     if (info.method == Method::Automatic) continue;
     SCOPED_TRACE(info.name);
     std::size_t points = 0;
-    for (const BankCase& c : problem_bank()) {
+    for (const BankCase& c : cases()) {
       if (!why_not_applicable(info.method, c.problem).empty()) continue;
       SolveTrace trace;
       Solution x;
