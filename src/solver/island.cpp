@@ -112,7 +112,10 @@ MethodResult run_reduced(const MethodEntry& entry, Effort effort, MethodLimits l
 MethodResult run_method(const PlanStep& step, const MethodLimits& limits, IslandRun& run) {
   const MethodEntry& entry = *find_method(step.method);
   MethodResult result;
-  if (entry.in_velocities != nullptr && run.traits.velocity_form) {
+  if (run.tree && step.method == Method::NonsmoothNewton && step.effort == Effort::Quick) {
+    result = internal::solve_proximal_newton(run.p, run.scale, {}, limits, run.work.proximal_newton,
+                                             run.x);
+  } else if (entry.in_velocities != nullptr && run.traits.velocity_form) {
     if (!run.work.space_ready) run.work.space.build(run.p, run.scale);
     run.work.space_ready = true;
     result = entry.in_velocities(call_of(run, step.effort, limits));
@@ -258,6 +261,16 @@ void finish(const PlanStep& step, IslandRun& run) {
   }
 }
 
+/// Bilateral rows between small velocity blocks: Newton steps in tree order are linear in the
+/// blocks and end at rounding, so neither a polish nor a linear solve comes before or after them.
+void tree_order_first(Plan& plan) {
+  std::erase_if(plan.steps, [](const PlanStep& step) {
+    return step.method == Method::Bilateral || step.effort == Effort::Finish ||
+           (step.effort == Effort::Quick && step.method != Method::GaussSeidel);
+  });
+  plan.steps.insert(plan.steps.begin(), {Method::NonsmoothNewton, Effort::Quick, 0});
+}
+
 /// The plan in force: the method or the plan asked for, else that of the traits.
 void choose_plan(IslandRun& run, Plan& plan) {
   const SolveSettings& settings = run.settings;
@@ -271,6 +284,7 @@ void choose_plan(IslandRun& run, Plan& plan) {
     });
   } else {
     plan_for(run.traits, settings.thresholds, run.limits.tolerance, plan);
+    if (run.tree) tree_order_first(plan);
   }
 }
 
@@ -326,8 +340,9 @@ void solve_island(IslandRun& run) {
     run.residual = 0;
   } else {
     run.traits = traits_of(run.p, &run.work.rows_of);
+    run.tree = automatic && !run.p.C.empty() && internal::fits_proximal_newton(run.p);
     // Bilateral rows alone are solved to rounding whatever the start.
-    if (automatic && run.warm && run.traits.blocks > 0) {
+    if (automatic && run.warm && (run.tree || run.traits.blocks > 0)) {
       run.residual = run.traits.start_residual = judge_island(run);
       if (run.residual <= run.limits.tolerance) run.outcome = Outcome::Converged;
     }

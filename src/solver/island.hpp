@@ -23,6 +23,7 @@ struct IslandRun {
   bool given = false;             ///< the same, or at least its velocities
 
   ProblemTraits traits = {};
+  bool tree = false;  ///< bilateral rows between small velocity blocks: Newton in tree order first
   double residual = std::numeric_limits<double>::infinity();  ///< of x
   Method method = Method::Automatic;
   Outcome outcome = Outcome::NotFinite;
