@@ -14,7 +14,7 @@ PRESETS := release debug asan tsan fuzz lint
 SETUP_GROUPS := test python $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build test test-core test-all bench bench-siconos bench-peers demo viewer format lint docs clean
+.PHONY: help setup build test test-core test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -60,6 +60,11 @@ bench: configure-release  ## run the benchmarks, JSON in build/bench
 	@cmake -S . -B build/release -DORTHANT_BENCH=ON >build/configure-bench.log
 	@cmake --build build/release --parallel $(JOBS)
 	@tools/run_bench.sh build/release/bin build/bench
+
+# PROBLEMS=folder: other files than those of tests/data. BASELINE=plan.json of another build.
+bench-plan: build-release  ## time, residual and method of every problem file, and what each threshold of the plan is worth
+	@python3 -B tools/bench_plan.py build/release/bin/orthant build/bench --thresholds $(if $(PROBLEMS),--folder $(PROBLEMS)) \
+	  $(if $(BASELINE),--baseline $(BASELINE)) --record build/bench/problems
 
 # PROBLEMS=folder: other files than tests/data/fclib.
 bench-siconos: build-release  ## the same problems by Siconos, for comparison: build/bench

@@ -10,7 +10,7 @@
 namespace orthant {
 namespace {
 
-void iterations(benchmark::State& state, Method method, double mu) {
+void iterations(benchmark::State& state, double mu) {
   const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, false);
   const ProblemScale scale = scale_of(p);
   set_thread_count(static_cast<int>(state.range(1)));
@@ -19,7 +19,7 @@ void iterations(benchmark::State& state, Method method, double mu) {
   constexpr int kIterations = 100;
   for (auto _ : state) {
     Solution x = zero_solution(p);
-    result = solve_first_order(method, p, scale, {.judge_every = kIterations},
+    result = solve_first_order(p, scale, {.judge_every = kIterations},
                                {.tolerance = 1e-14, .max_iterations = kIterations}, work, x);
   }
   set_thread_count(1);
@@ -29,14 +29,14 @@ void iterations(benchmark::State& state, Method method, double mu) {
                                                 benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void to_tolerance(benchmark::State& state, Method method, double mu, bool exact) {
+void to_tolerance(benchmark::State& state, double mu, bool exact) {
   const CanonicalProblem p = testing::sphere_packing(static_cast<int>(state.range(0)), mu, exact);
   const ProblemScale scale = scale_of(p);
   FirstOrderWorkspace work;
   MethodResult result;
   for (auto _ : state) {
     Solution x = zero_solution(p);
-    result = solve_first_order(method, p, scale, {}, {.tolerance = 1e-6}, work, x);
+    result = solve_first_order(p, scale, {}, {.tolerance = 1e-6}, work, x);
   }
   state.counters["rows"] = p.row_count();
   state.counters["residual"] = result.residual;
@@ -50,27 +50,14 @@ const auto kSizes = [](benchmark::internal::Benchmark* b) {
   b->Unit(benchmark::kMillisecond)->Iterations(1)->UseRealTime();
 };
 
-BENCHMARK_CAPTURE(iterations, projected_gradient, Method::ProjectedGradient, 0.5)->Apply(kSizes);
-BENCHMARK_CAPTURE(iterations, accelerated_gradient, Method::AcceleratedGradient, 0.5)
-    ->Apply(kSizes);
-BENCHMARK_CAPTURE(to_tolerance, projected_gradient, Method::ProjectedGradient, 0.5, false)
+BENCHMARK_CAPTURE(iterations, projected_gradient, 0.5)->Apply(kSizes);
+BENCHMARK_CAPTURE(to_tolerance, projected_gradient, 0.5, false)
     ->Arg(560)
     ->Arg(5600)
     ->Arg(56000)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
-BENCHMARK_CAPTURE(to_tolerance, projected_gradient_exact, Method::ProjectedGradient, 0.5, true)
-    ->Arg(560)
-    ->Arg(5600)
-    ->Arg(56000)
-    ->Unit(benchmark::kMillisecond)
-    ->Iterations(1);
-BENCHMARK_CAPTURE(to_tolerance, accelerated_gradient, Method::AcceleratedGradient, 0.5, false)
-    ->Arg(560)
-    ->Arg(5600)
-    ->Unit(benchmark::kMillisecond)
-    ->Iterations(1);
-BENCHMARK_CAPTURE(to_tolerance, active_set_cg_frictionless, Method::ActiveSetCg, 0.0, false)
+BENCHMARK_CAPTURE(to_tolerance, projected_gradient_exact, 0.5, true)
     ->Arg(560)
     ->Arg(5600)
     ->Arg(56000)

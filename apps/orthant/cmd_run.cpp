@@ -19,6 +19,8 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/io/run.hpp"
+#include "orthant/problem_io/problem_file.hpp"
+#include "orthant/step/step.hpp"
 #include "report.hpp"
 
 namespace orthant::app {
@@ -35,6 +37,8 @@ struct RunCommandOptions {
   std::string scene, folder, json;
   SceneOptions scene_options;
   RunOptions run;
+  int explain = 0;       // a step; 0: none
+  std::string problems;  // folder for the problems of that step
   int threads = 1;
   bool quiet = false;
 };
@@ -161,6 +165,40 @@ int run_scene(const RunCommandOptions& options) {
   return run.totals().failed_steps > 0 ? kNotConverged : kSuccess;
 }
 
+/// Steps the scene up to `explain`, records nothing, and tells of every solve of that step.
+int explain_step(const RunCommandOptions& options) {
+  if (options.scene.empty()) throw Error("--explain", "expected a scene");
+  set_thread_count(options.threads);
+  const LoadedScene scene = load_scene(options.scene, options.scene_options);
+  State state = scene.state;
+  WarmStart warm;
+  StepWorkspace workspace;
+  StepSettings settings = scene.settings;
+  SolveTrace trace;
+  trace.explain = true;
+  trace.keep_problems = !options.problems.empty();
+  StepReport report;
+  for (int i = 1; i <= options.explain; ++i) {
+    if (i == options.explain) settings.solver.trace = &trace;
+    VecX u;
+    scene.controls_at(state.t, u);
+    report = step(scene.model, scene.parameters, settings, u, state, warm, workspace);
+  }
+  fmt::print("step {}, t = {:.6g} s: {} contacts, {} solves, {}, residual {:.1e}\n",
+             options.explain, state.t, report.contacts, trace.solves.size(),
+             name_of(report.outcome), report.residual);
+  int number = 0;
+  for (const SolveTrace::Solve& solve : trace.solves) {
+    fmt::print("solve {}: {}", ++number, explanation_of(solve));
+    if (options.problems.empty()) continue;
+    std::filesystem::create_directories(options.problems);
+    const std::string name = std::filesystem::path(options.scene).stem().string();
+    save_problem(fmt::format("{}/{}-{}-{}.h5", options.problems, name, options.explain, number),
+                 solve.problem);
+  }
+  return report.outcome == Outcome::Converged ? kSuccess : kNotConverged;
+}
+
 }  // namespace
 
 void add_run(Program& program) {
@@ -180,12 +218,20 @@ void add_run(Program& program) {
   command.flag("--resume", options->run.resume, "go on from the last checkpoint");
   command.flag("--overwrite", options->run.overwrite, "replace the run that is there");
   command.flag("--quiet", options->quiet, "no bar, no summary");
+  command
+      .option("--explain", options->explain,
+              "record nothing; tell which methods solved this step, and why they ended")
+      .value_name("STEP")
+      .not_negative();
+  command.option("--problems", options->problems, "with --explain: save its problems here")
+      .value_name("DIR");
   command.option("--json", options->json, "report as JSON to a file, or to standard output (-)")
       .value_name("FILE|-");
   command.footer(
       "Example:\n  orthant run scene.yaml -o run --time 5 --set slope=0.4\n"
       "  orthant run --resume -o run\n");
-  command.run([options] { return run_scene(*options); });
+  command.run(
+      [options] { return options->explain > 0 ? explain_step(*options) : run_scene(*options); });
 }
 
 }  // namespace orthant::app

@@ -31,6 +31,7 @@ struct SolveOptions {
   std::string json;
   std::string trace;
   bool solution = false;
+  bool explain = false;
 };
 
 /// "max_iterations" => "--max-iterations".
@@ -39,29 +40,41 @@ std::string option_of(std::string name) {
   return name == "tolerance" ? "--tol" : "--" + name;
 }
 
-void check_settings(const SolveSettings& settings) {
-  visit_settings(std::type_identity<SolveSettings>{}, [&](const char* name, auto member,
-                                                          const char*, const SettingRule& rule) {
-    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(settings.*member)>>) {
+/// Every number of a list of settings within its rule; `prefix` before the name of the option.
+template <class S>
+void check_settings(const S& settings, const std::string& prefix = "") {
+  visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char*,
+                                              const SettingRule& rule) {
+    using T = std::decay_t<decltype(settings.*member)>;
+    if constexpr (std::is_arithmetic_v<T>) {
+      const std::string option = option_of(prefix + name);
       const double value = static_cast<double>(settings.*member);
       const bool finite = std::isfinite(value);
       if (rule.positive && !(finite && value > 0))
-        throw Error(option_of(name), fmt::format("must be a positive number, found {}", value));
-      if (!finite || value < rule.lo || value > rule.hi)
-        throw Error(option_of(name), fmt::format("must be >= {}, found {}", rule.lo, value));
+        throw Error(option, fmt::format("must be a positive number, found {}", value));
+      if (!finite || value < rule.lo)
+        throw Error(option, fmt::format("must be >= {}, found {}", rule.lo, value));
+      if (value > rule.hi)
+        throw Error(option, fmt::format("must be <= {}, found {}", rule.hi, value));
+    } else if constexpr (std::is_same_v<T, PlanSettings>) {
+      check_settings(settings.*member, std::string(name) + ".");
     }
   });
 }
 
-/// One option for each setting of the library's own list.
-void add_settings(Command& command, SolveOptions& options) {
-  visit_settings(std::type_identity<SolveSettings>{}, [&](const char* name, auto member,
-                                                          const char* what, const SettingRule&) {
-    const std::string option = option_of(name);
-    if constexpr (std::is_same_v<std::decay_t<decltype(options.solve.*member)>, Method>)
-      command.option(option, options.method, method_names()).show_default();
+/// One option for each setting of the library's own lists.
+template <class S>
+void add_settings(Command& command, S& settings, std::string& method, const std::string& prefix) {
+  visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char* what,
+                                              const SettingRule&) {
+    using T = std::decay_t<decltype(settings.*member)>;
+    const std::string option = option_of(prefix + name);
+    if constexpr (std::is_same_v<T, PlanSettings>)
+      add_settings(command, settings.*member, method, std::string(name) + ".");
+    else if constexpr (std::is_same_v<T, Method>)
+      command.option(option, method, method_names()).show_default();
     else
-      command.option(option, options.solve.*member, what).show_default();
+      command.option(option, settings.*member, what).show_default();
   });
 }
 
@@ -74,9 +87,11 @@ FileSettings settings_of(const SolveOptions& options) {
   }
   settings.exact_friction = options.friction == "coulomb";
   settings.keep_trace = !options.trace.empty();
+  settings.explain = options.explain;
   settings.solve = options.solve;
   settings.solve.method = method_of(options.method);
   check_settings(settings.solve);
+  if (!settings.solve.plan.empty()) (void)plan_of(settings.solve.plan);
   if (options.repeat < 1) {
     throw Error("--repeat", fmt::format("must be >= 1, found {}", options.repeat));
   }
@@ -181,6 +196,8 @@ int run_solve(const SolveOptions& options) {
     } else {
       if (solved_count++ == 0 && print_table) table.header();
       if (print_table) table.row(solved);
+      if (print_table && options.explain)
+        fmt::print("{}", explanation_of(solved.trace.solves.back()));
       if (solved.report.outcome == Outcome::Converged) ++converged_count;
       append_trace(solved, trace);
     }
@@ -207,7 +224,7 @@ void add_solve(Program& program) {
   command.option("--kind", options->kind,
                  "force lcp, mlcp, friction_local, friction_global or canonical; "
                  "default: inferred from the file");
-  add_settings(command, *options);
+  add_settings(command, options->solve, options->method, "");
   command.option("--friction", options->friction, "coulomb (exact) or cone (convex)")
       .show_default();
   command.option("--repeat", options->repeat,
@@ -216,6 +233,8 @@ void add_solve(Program& program) {
       .value_name("FILE");
   command.flag("--solution", options->solution,
                "with --json: add z, w (LCP, MLCP) or r, u (friction)");
+  command.flag("--explain", options->explain,
+               "traits, plan, what ran with its residual and time, why it ended");
   command.option("--trace", options->trace, "residual of every iteration as CSV")
       .value_name("FILE");
   command.footer("Example:\n  orthant solve --tol 1e-10 --json report.json --solution *.dat\n");

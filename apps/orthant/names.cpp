@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -13,13 +13,6 @@
 
 namespace orthant::app {
 namespace {
-
-constexpr std::array kMethods{Method::Automatic,           Method::Lemke,
-                              Method::GaussSeidel,         Method::MinMapNewton,
-                              Method::FischerNewton,       Method::InteriorPoint,
-                              Method::NonsmoothNewton,     Method::ProjectedGradient,
-                              Method::AcceleratedGradient, Method::ActiveSetCg,
-                              Method::PairBlocks,          Method::Enumeration};
 
 constexpr Index kLookedAt = 20000;  // enough for a suggestion, whatever the size of the model
 
@@ -32,17 +25,13 @@ std::string snake(std::string_view name) {
 }  // namespace
 
 std::string key_of(Outcome outcome) { return snake(name_of(outcome)); }
-std::string key_of(Method method) { return snake(name_of(method)); }
+std::string key_of(Method method) { return std::string(name_of(method)); }
 
 Method method_of(std::string_view name) {
-  const std::string key = snake(name);
-  std::vector<std::string> names;
-  for (const Method method : kMethods) {
-    names.push_back(key_of(method));
-    if (names.back() == key) return method;
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string near = nearest_spelling(key, views.data(), views.size());
+  if (const std::optional<Method> method = method_named(name)) return *method;
+  std::vector<std::string_view> names;
+  for (const MethodInfo& info : kMethods) names.push_back(info.name);
+  const std::string near = nearest_spelling(std::string(name), names.data(), names.size());
   throw Error("--method",
               fmt::format("unknown method '{}'{}; allowed: {}", name,
                           near.empty() ? "" : " (did you mean '" + near + "'?)", method_names()));
@@ -50,7 +39,8 @@ Method method_of(std::string_view name) {
 
 std::string method_names() {
   std::string list;
-  for (const Method method : kMethods) list += (list.empty() ? "" : ", ") + key_of(method);
+  for (const MethodInfo& info : kMethods)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", info.name);
   return list;
 }
 

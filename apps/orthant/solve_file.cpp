@@ -67,8 +67,9 @@ void solve_into(SolvedFile& solved, const FileSettings& settings) {
   for (int k = 0; k < settings.repeat; ++k) {
     // Each from nothing, its memory included.
     solved.solution = zero_solution(solved.problem);
-    solved.trace.points.clear();
-    if (settings.keep_trace) solve_settings.trace = &solved.trace;
+    solved.trace = {};
+    solved.trace.explain = settings.explain;
+    if (settings.keep_trace || settings.explain) solve_settings.trace = &solved.trace;
     SolveWorkspace workspace;
     const double start = processor_seconds();
     const Timer timer;
@@ -126,10 +127,12 @@ Json to_json(const SolvedFile& solved, bool with_solution) {
   Json attempts = Json::array();
   for (const Attempt& attempt : report.attempts) {
     attempts.push_back({{"method", key_of(attempt.method)},
+                        {"effort", name_of(attempt.effort)},
                         {"outcome", key_of(attempt.outcome)},
                         {"island", attempt.island},
                         {"iterations", attempt.iterations},
-                        {"residual", attempt.residual}});
+                        {"residual", attempt.residual},
+                        {"work", attempt.work}});
   }
   out.set("attempts", attempts);
   if (with_solution) add_solution(solved, out);

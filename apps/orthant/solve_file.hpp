@@ -15,6 +15,7 @@ struct FileSettings {
   std::optional<ProblemKind> kind;
   bool exact_friction = true;
   bool keep_trace = false;
+  bool explain = false;  ///< fill SolveTrace::solves
   int repeat = 1;  ///< solves of the same file; the fastest is the one timed
   SolveSettings solve;
 };

@@ -24,6 +24,7 @@ from ._core import (
     ConstraintScheme,
     Contact,
     ContactState,
+    Effort,
     Error,
     Estimate,
     FitMethod,
@@ -54,6 +55,7 @@ from ._core import (
     Outcome,
     Parameters,
     PeriodicBox,
+    PlanSettings,
     Pose,
     PredictionScore,
     Predictor,
@@ -104,7 +106,7 @@ from ._core import (
 )
 from ._model import ModelBuilder
 from ._simulate import Simulator, load, rollout
-from ._solve import LcpSolution, read_fclib, solve, solve_lcp, solve_mlcp
+from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
 from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
@@ -128,18 +130,19 @@ def __getattr__(name: str) -> ModuleType:
 
 __all__ = [
     "Accuracy", "AngularAxes", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem",
-    "CertifiedContact",
-    "CombineRule", "ConstraintScheme", "Contact", "ContactState", "Error", "Estimate", "FitMethod",
+    "CertifiedContact", "CombineRule", "ConstraintScheme", "Contact", "ContactState", "Effort",
+    "Error", "Estimate", "FitMethod",
     "FitOptions", "FitResult", "FlexiblePart", "FollowSpec", "ForceCallback", "FrictionModel",
     "GradientCertificate", "GradientMode", "ImplicitWeights", "Integrator", "JointKind", "KinkChoice", "Law", "LawKind",
     "LawOfMotion", "LcpSolution", "LoadedScene", "MeasuredMotion", "Mesh", "Method", "Model",
     "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "OptimiserStop", "Outcome", "Parameters",
-    "PeriodicBox", "Pose", "PredictionScore", "Predictor", "ProblemKind", "Residual", "RestitutionLaw",
+    "PeriodicBox", "PlanSettings", "Pose", "PredictionScore", "Predictor", "ProblemKind",
+    "Residual", "RestitutionLaw",
     "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
     "ShootingMethod", "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
     "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
     "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory",
-    "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "contacts", "fit",
+    "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "contacts", "explain", "fit",
     "grow", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
     "optimise", "parse_scene", "predict", "read_fclib", "read_problem", "read_trajectories", "record_rollout",
     "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",

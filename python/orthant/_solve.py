@@ -72,6 +72,11 @@ def solve_with_history(problem: CanonicalProblem, settings: SolveSettings | None
     return _core.solve(problem, _settings(settings, changes), None, True)
 
 
+def explain(problem: CanonicalProblem, settings: SolveSettings | None = None, **changes: Any) -> str:
+    """Solves from zero and tells which plan was made, what ran with its residual and time, why it ended."""
+    return _core.explain(problem, _settings(settings, changes))
+
+
 def read_fclib(path: str | PathLike[str], *, exact: bool = True) -> CanonicalProblem:
     """A friction problem from an FCLIB file (HDF5). `exact`: Coulomb's law, False: its relaxation."""
     return _core.read_problem(fspath(path), None, exact)

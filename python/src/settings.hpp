@@ -50,6 +50,7 @@ std::string python_name() {
   if constexpr (std::is_same_v<T, bool>) return "bool";
   if constexpr (std::is_integral_v<T>) return "int";
   if constexpr (std::is_floating_point_v<T>) return "float";
+  if constexpr (std::is_same_v<T, std::string>) return "str";
   return std::string(nb::type_name(nb::type<T>()).c_str());
 }
 

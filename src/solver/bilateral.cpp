@@ -134,7 +134,7 @@ MethodResult solve_bilateral(const CanonicalProblem& p, const ProblemScale& scal
     ++result.iterations;
     result.work += 4.0 * static_cast<double>(work.factor.nonzeros());
     const double residual = judge_quick(p, scale, x, work.judge).value;
-    limits.record(Method::InteriorPoint, result.iterations, residual);
+    limits.record(Method::Bilateral, result.iterations, residual);
     const bool better = residual < 0.5 * result.residual;
     if (residual < result.residual) {
       result.residual = residual;

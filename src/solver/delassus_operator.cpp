@@ -68,7 +68,7 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
   rows_ = bilateral_ + p.row_count();
   const Index joints = p.C.row_block_count();
   row_blocks_ = joints + p.block_count();
-  bodies_ = p.H.block_count();
+  space_ = p.H.block_count();
 
   scale_.resize(rows_);
   bilateral_steps(p, inverse_, scale_);
@@ -81,8 +81,8 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
   row_side_.clear();
   row_values_.clear();
   body_offset_.assign(p.H.offsets().begin(), p.H.offsets().end());
-  body_entry_.assign(static_cast<std::size_t>(bodies_) + 1, 0);
-  body_value_.assign(static_cast<std::size_t>(bodies_) + 1, 0);
+  body_entry_.assign(static_cast<std::size_t>(space_) + 1, 0);
+  body_value_.assign(static_cast<std::size_t>(space_) + 1, 0);
 
   const auto each_row_block = [&](auto&& visit) {  // visit(A, i, dim, first row)
     for (Index i = 0; i < joints; ++i) visit(&p.C, i, p.C.dim(i), p.C.row_begin(i));
@@ -114,7 +114,7 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
   work_ = static_cast<double>(row_values_.size());
 
   if (block_diagonal_) {  // the transposed store, H⁻¹ folded in
-    for (Index b = 0; b < bodies_; ++b) {
+    for (Index b = 0; b < space_; ++b) {
       body_entry_[b + 1] += body_entry_[b];
       body_value_[b + 1] += body_value_[b];
     }
@@ -187,7 +187,7 @@ void DelassusOperator::find_pairs() {
 }
 
 void DelassusOperator::gather_pairs(const VecX& x) {
-  parallel_for(static_cast<std::size_t>(bodies_), kBodyGrain,
+  parallel_for(static_cast<std::size_t>(space_), kBodyGrain,
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t b = begin; b < end; ++b) {
                    Lanes s0 = {}, s1 = {}, s2 = {};
@@ -242,7 +242,7 @@ void DelassusOperator::gather(const VecX& x) {
     inverse_.solve(impulse_, motion_);
     return;
   }
-  parallel_for(static_cast<std::size_t>(bodies_), kBodyGrain,
+  parallel_for(static_cast<std::size_t>(space_), kBodyGrain,
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t b = begin; b < end; ++b) {
                    const Index width = body_offset_[b + 1] - body_offset_[b];
@@ -312,13 +312,6 @@ void DelassusOperator::multiply(const VecX& x, VecX& y) {
   y.resize(rows_);
   if (has_velocity_) gather(x);
   scatter(x, y);
-}
-
-std::size_t DelassusOperator::bytes() const {
-  return (row_values_.size() + body_values_.size() + F_.all_values().size()) * sizeof(double) +
-         (row_side_.size() + body_side_.size()) * sizeof(Side) +
-         (row_entry_.size() + row_value_.size() + body_entry_.size() + body_value_.size()) *
-             sizeof(std::int64_t);
 }
 
 }  // namespace orthant

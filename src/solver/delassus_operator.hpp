@@ -31,7 +31,6 @@ class DelassusOperator {
   const VecX& motion() const { return motion_; }
   /// Multiply-adds of one product.
   double work() const { return work_; }
-  std::size_t bytes() const;
 
  private:
   void find_pairs();
@@ -44,7 +43,7 @@ class DelassusOperator {
     Index other;  // column of the velocity block, or first row of the row block
     Index size;   // its width, or its number of rows
   };
-  Index rows_ = 0, bilateral_ = 0, row_blocks_ = 0, bodies_ = 0;
+  Index rows_ = 0, bilateral_ = 0, row_blocks_ = 0, space_ = 0;
   VecX scale_, constant_, motion_, impulse_;
   std::vector<Index> row_offset_, body_offset_;
   std::vector<std::int64_t> row_entry_, row_value_, body_entry_, body_value_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/first_order.cpp: projected gradient (Barzilai–Borwein), accelerated gradient, active-set
-// CG. In scaled variables λ = S λ̂ with S² the effective mass of a row, so that N̂ has a unit
-// diagonal and the cones keep their shape. One product with N̂ an iteration; gradients are updated
-// along the step and recomputed whenever the judge looks.
+// solver/first_order.cpp: projected gradients (Barzilai–Borwein) in scaled variables λ = S λ̂ with
+// S² the effective mass of a row, so that N̂ has a unit diagonal and the cones keep their shape. One
+// product with N̂ an iteration; gradients are updated along the step and recomputed whenever the
+// judge looks.
 #include "orthant/solver/first_order.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct FirstOrderWorkspace::Impl {
   DelassusOperator N;
   std::vector<Law> laws;      // bilateral rows first, as Free
   std::vector<Index> offset;  // of those
-  VecX x, g, r, d, Nd, y, x_old, trial, Nx, Ny;
+  VecX x, g, r, d, Nd, y, trial;
   VecX shift;  // De Saxcé's term of each row (normal rows only), scaled
   std::vector<double> partial;
   std::vector<double> history;
@@ -39,30 +39,14 @@ constexpr std::size_t kGrain = 2048;
 /// The parts every method shares: products, projections, inner products, the judge.
 class FirstOrder {
  public:
-  FirstOrder(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+  FirstOrder(const CanonicalProblem& p, const ProblemScale& scale,
              const FirstOrderSettings& settings, const MethodLimits& limits,
              FirstOrderWorkspace::Impl& work, Solution& best)
-      : method_(method),
-        p_(p),
-        scale_(scale),
-        settings_(settings),
-        limits_(limits),
-        w_(work),
-        best_(best) {}
+      : p_(p), scale_(scale), settings_(settings), limits_(limits), w_(work), best_(best) {}
 
   MethodResult run() {
     if (!start()) return result_;
-    switch (method_) {
-      case Method::ProjectedGradient:
-        projected_gradient();
-        break;
-      case Method::AcceleratedGradient:
-        accelerated_gradient();
-        break;
-      default:
-        active_set_cg();
-        break;
-    }
+    projected_gradient();
     if (result_.outcome == Outcome::NotFinite && w_.x.allFinite()) look();
     if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual)) {
       result_.outcome =
@@ -175,7 +159,7 @@ class FirstOrder {
     s.gamma = w_.x.head(nb).cwiseProduct(w_.N.row_scale().head(nb));
     s.lambda = w_.x.tail(p_.row_count()).cwiseProduct(w_.N.row_scale().tail(p_.row_count()));
     const double residual = judge_quick(p_, scale_, s, w_.judge).value;
-    limits_.record(method_, result_.iterations, residual);
+    limits_.record(Method::ProjectedGradient, result_.iterations, residual);
     if (internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_)) return true;
     follow_shift();
     return false;
@@ -239,170 +223,6 @@ class FirstOrder {
     }
   }
 
-  /// Largest eigenvalue of N̂ by power iterations from a fixed start, a little enlarged.
-  double largest_eigenvalue() {
-    const Index n = w_.N.rows();
-    w_.d.resize(n);
-    for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
-    double eigenvalue = 1;
-    for (int k = 0; k < 25; ++k) {
-      const double length = std::sqrt(dot(w_.d, w_.d));
-      if (!(length > 0)) break;
-      w_.d /= length;
-      multiply(w_.d, w_.Nd);
-      const double next = dot(w_.d, w_.Nd);
-      const bool settled = std::abs(next - eigenvalue) < 0.01 * next;
-      eigenvalue = next;
-      w_.d = w_.Nd;
-      if (settled) break;
-    }
-    return 1.05 * std::max(eigenvalue, 1e-12);
-  }
-
-  void accelerated_gradient() {
-    // Products are linear: N y follows from N x and the last N x, so one product an iteration.
-    double L = largest_eigenvalue();
-    double theta = 1;
-    VecX &y = w_.trial, &next = w_.d, &Ny = w_.Ny, &Nx = w_.Nx, &Nnext = w_.Nd;
-    multiply(w_.x, Nx);
-    y = w_.x;
-    Ny = Nx;
-    while (result_.iterations < max_iterations_) {
-      ++result_.iterations;
-      w_.g = Ny + w_.r;
-      next = y - w_.g / L;
-      project_blocks(next, next);
-      multiply(next, Nnext);
-      const Index n = w_.N.rows();
-      const double curvature =
-          sum(n, [&](Index i) { return (next[i] - y[i]) * (Nnext[i] - Ny[i]); });
-      const double length = sum(n, [&](Index i) { return (next[i] - y[i]) * (next[i] - y[i]); });
-      if (!std::isfinite(curvature)) return;
-      if (curvature > L * length * (1 + 1e-9)) {  // the power iteration is only a lower bound
-        L *= 1.5;
-        continue;
-      }
-      const double uphill = sum(n, [&](Index i) { return w_.g[i] * (next[i] - w_.x[i]); });
-      const double square = theta * theta;
-      theta = 0.5 * (std::sqrt(square * square + 4 * square) - square);
-      double beta = std::sqrt(square) * (1 - std::sqrt(square)) / (square + theta);
-      if (uphill > 0) theta = 1, beta = 0;
-      y = next + beta * (next - w_.x);
-      Ny = Nnext + beta * (Nnext - Nx);
-      w_.x = next;
-      Nx = Nnext;
-      if (time_to_look()) {
-        if (look()) return;
-        Nx = w_.g - w_.r;
-      } else if (time_to_shift()) {
-        w_.g = Nx + w_.r;
-        follow_shift();
-      }
-      if (restart_) theta = 1, y = w_.x, Ny = Nx, restart_ = false;
-    }
-  }
-
-  // --- active-set CG (MPRGP of Dostál): conjugate gradients on the rows inside their bounds ---
-  struct Split {
-    double free2 = 0, chopped2 = 0, reduced = 0;
-  };
-
-  static void bounds(const Law& law, double& lo, double& hi) {
-    lo = law.kind == LawKind::Box ? law.lo : law.kind == LawKind::Free ? -HUGE_VAL : 0.0;
-    hi = law.kind == LawKind::Box ? law.hi : law.kind == LawKind::Zero ? 0.0 : HUGE_VAL;
-  }
-
-  /// phi (free gradient) into y, beta (chopped gradient) into d; `step` as in the reduced gradient.
-  Split split_gradient(double step) {
-    Split s;
-    w_.y.resize(w_.x.size());
-    w_.d.resize(w_.x.size());
-    for (std::size_t b = 0; b < w_.laws.size(); ++b) {
-      double lo, hi;
-      bounds(w_.laws[b], lo, hi);
-      for (Index i = w_.offset[b]; i < w_.offset[b + 1]; ++i) {
-        const double x = w_.x[i], g = w_.g[i];
-        const bool at_lo = x <= lo, at_hi = x >= hi;
-        const double phi = at_lo || at_hi ? 0.0 : g;
-        const double beta = at_lo && at_hi ? 0.0
-                            : at_lo        ? std::min(g, 0.0)
-                            : at_hi        ? std::max(g, 0.0)
-                                           : 0.0;
-        w_.y[i] = phi;
-        w_.d[i] = beta;
-        s.free2 += phi * phi;
-        s.chopped2 += beta * beta;
-        const double room = phi > 0 ? (x - lo) / step : (hi - x) / step;
-        s.reduced += phi * (phi > 0 ? std::min(phi, room) : -std::min(-phi, room));
-      }
-    }
-    return s;
-  }
-
-  double longest_feasible_step(const VecX& direction) const {  // x − a p stays within its bounds
-    double longest = HUGE_VAL;
-    for (std::size_t b = 0; b < w_.laws.size(); ++b) {
-      double lo, hi;
-      bounds(w_.laws[b], lo, hi);
-      for (Index i = w_.offset[b]; i < w_.offset[b + 1]; ++i) {
-        if (direction[i] > 0) longest = std::min(longest, (w_.x[i] - lo) / direction[i]);
-        if (direction[i] < 0) longest = std::min(longest, (w_.x[i] - hi) / direction[i]);
-      }
-    }
-    return longest;
-  }
-
-  void active_set_cg() {
-    const double step = 1.8 / largest_eigenvalue();
-    VecX& p = w_.x_old;
-    Split s = split_gradient(step);
-    p = w_.y;
-    while (result_.iterations < max_iterations_) {
-      ++result_.iterations;
-      if (s.free2 + s.chopped2 == 0) return;
-      if (s.chopped2 <= s.reduced) {
-        multiply(p, w_.Nd);
-        const double pNp = dot(p, w_.Nd);
-        const double cg = pNp > 0 ? dot(w_.g, p) / pNp : HUGE_VAL;
-        const double feasible = longest_feasible_step(p);
-        if (!std::isfinite(std::min(cg, feasible))) return;
-        if (cg <= feasible) {
-          w_.x -= cg * p;
-          w_.g -= cg * w_.Nd;
-          s = split_gradient(step);
-          const double beta = dot(w_.y, w_.Nd) / pNp;
-          p = w_.y - beta * p;
-        } else {  // to the boundary, then one projected step to open the face
-          w_.x -= feasible * p;
-          w_.g -= feasible * w_.Nd;
-          s = split_gradient(step);
-          w_.trial = w_.x - step * w_.y;
-          project_blocks(w_.trial, w_.x);
-          multiply(w_.x, w_.g);
-          w_.g += w_.r;
-          s = split_gradient(step);
-          p = w_.y;
-        }
-      } else {  // release rows whose bound is not optimal
-        multiply(w_.d, w_.Nd);
-        const double dNd = dot(w_.d, w_.Nd);
-        double t = dNd > 0 ? dot(w_.g, w_.d) / dNd : step;
-        t = std::min(t, longest_feasible_step(w_.d));
-        if (!std::isfinite(t)) return;
-        w_.x -= t * w_.d;
-        w_.g -= t * w_.Nd;
-        s = split_gradient(step);
-        p = w_.y;
-      }
-      if (time_to_look()) {
-        // The recomputed gradient is kept; conjugacy survives the rounding it removes.
-        if (look()) return;
-        s = split_gradient(step);
-      }
-    }
-  }
-
-  Method method_;
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const FirstOrderSettings& settings_;
@@ -416,13 +236,13 @@ class FirstOrder {
 
 }  // namespace
 
-MethodResult solve_first_order(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+MethodResult solve_first_order(const CanonicalProblem& p, const ProblemScale& scale,
                                const FirstOrderSettings& settings, const MethodLimits& limits,
                                FirstOrderWorkspace& work, Solution& x) {
   if (x.lambda.size() != p.row_count() || x.gamma.size() != p.bilateral_count())
     x = zero_solution(p);
   x.w.resize(0);
-  return FirstOrder(method, p, scale, settings, limits, work.impl(), x).run();
+  return FirstOrder(p, scale, settings, limits, work.impl(), x).run();
 }
 
 }  // namespace orthant

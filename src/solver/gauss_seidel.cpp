@@ -8,7 +8,7 @@
 
 #include "orthant/base/assert.hpp"
 #include "orthant/solver/one_contact_kernel.hpp"
-#include "solver/body_methods.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -160,7 +160,7 @@ struct Mark {
 };
 
 /// The local problem: λ in place, N by rows.
-struct ContactSweeps {
+struct LocalSweeps {
   const CanonicalProblem& p;
   const ProblemScale& scale;
   double relaxation;
@@ -178,21 +178,21 @@ struct ContactSweeps {
   void restore() { x.lambda = work.best; }
 };
 
-/// Rigid bodies: v follows every impulse, N is never formed.
-struct BodySweeps {
+/// Rigid space: v follows every impulse, N is never formed.
+struct VelocitySweeps {
   const CanonicalProblem& p;
   const ProblemScale& scale;
-  const internal::BodySpace& bodies;
-  internal::BodySweepWorkspace& work;
+  const internal::VelocitySpace& space;
+  internal::VelocitySweepWorkspace& work;
   Solution& answer;
 
   bool at_zero() const { return answer.lambda.isZero(0.0) && answer.gamma.isZero(0.0); }
-  double work_per_sweep() const { return bodies.sweep_work(); }
-  void run() { (void)bodies.sweep(0, nullptr, work.x, work.v); }
+  double work_per_sweep() const { return space.sweep_work(); }
+  void run() { (void)space.sweep(0, nullptr, work.x, work.v); }
   double judge() {
-    bodies.free_motion(work.x, work.v);  // without the rounding of many small changes
-    bodies.unscale_impulses(work.x, work.candidate);
-    bodies.unscale_velocities(work.v, work.candidate);
+    space.free_motion(work.x, work.v);  // without the rounding of many small changes
+    space.unscale_impulses(work.x, work.candidate);
+    space.unscale_velocities(work.v, work.candidate);
     return judge_quick(p, scale, work.candidate, work.judge).value;
   }
   void keep() {
@@ -272,20 +272,20 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
     work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
   }
   const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
-  ContactSweeps sweeps{p, scale, settings.relaxation, work, x, kind};
+  LocalSweeps sweeps{p, scale, settings.relaxation, work, x, kind};
   return relax_until_solved(sweeps, settings, limits);
 }
 
-MethodResult internal::sweep_bodies(const CanonicalProblem& p, const ProblemScale& scale,
-                                    const GaussSeidelSettings& settings, const MethodLimits& limits,
-                                    const BodySpace& bodies, BodySweepWorkspace& work,
-                                    Solution& x) {
-  bodies.scale_impulses(x, work.x);
-  bodies.free_motion(work.x, work.v);
+MethodResult internal::sweep_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                                        const GaussSeidelSettings& settings,
+                                        const MethodLimits& limits, const VelocitySpace& space,
+                                        VelocitySweepWorkspace& work, Solution& x) {
+  space.scale_impulses(x, work.x);
+  space.free_motion(work.x, work.v);
   work.candidate.v = x.v;
   work.candidate.gamma = x.gamma;
   work.candidate.lambda = x.lambda;
-  BodySweeps sweeps{p, scale, bodies, work, x};
+  VelocitySweeps sweeps{p, scale, space, work, x};
   return relax_until_solved(sweeps, settings, limits);
 }
 

@@ -77,8 +77,9 @@ void collect(const std::vector<Index>& island_of, Index first, Index count, Inde
 }  // namespace
 
 void find_islands(const CanonicalProblem& p, IslandSplit& split) {
-  const Index blocks = p.block_count(), joints = p.C.row_block_count(), bodies = p.H.block_count();
-  const Index rows = blocks + joints, nodes = rows + bodies;
+  const Index blocks = p.block_count(), joints = p.C.row_block_count(),
+              velocities = p.H.block_count();
+  const Index rows = blocks + joints, nodes = rows + velocities;
   std::vector<Index>& parent = split.parent;
   parent.resize(nodes);
   for (Index i = 0; i < nodes; ++i) parent[i] = i;
@@ -87,14 +88,14 @@ void find_islands(const CanonicalProblem& p, IslandSplit& split) {
   each_coupling(p.C, [&](Index i, Index j) { join(parent, blocks + i, rows + j); });
   join_velocities(p.H, rows, parent, split.local);
 
-  // Rows come before bodies, so the root of a body that a row touches is a row.
+  // Rows come before velocities, so the root of a velocity block that a row touches is a row.
   split.island_of.assign(nodes, -1);
-  split.lone_bodies.clear();
+  split.lone_velocities.clear();
   split.count = 0;
   for (Index i = 0; i < nodes; ++i) {
     const Index root = find_root(parent, i);
     if (root >= rows) {
-      split.lone_bodies.push_back(i - rows);
+      split.lone_velocities.push_back(i - rows);
     } else if (root == i) {
       split.island_of[i] = split.count++;
     } else {
@@ -103,7 +104,7 @@ void find_islands(const CanonicalProblem& p, IslandSplit& split) {
   }
   collect(split.island_of, 0, blocks, split.count, split.block_begin, split.blocks);
   collect(split.island_of, blocks, joints, split.count, split.joint_begin, split.joints);
-  collect(split.island_of, rows, bodies, split.count, split.body_begin, split.bodies);
+  collect(split.island_of, rows, velocities, split.count, split.velocity_begin, split.velocities);
   split.offsets.resize(blocks + 1);
   split.offsets[0] = 0;
   for (Index i = 0; i < blocks; ++i) split.offsets[i + 1] = split.offsets[i] + p.laws[i].dim;
@@ -130,18 +131,18 @@ void copy_rows(const BlockRows& A, std::span<const Index> members, const IslandS
   }
 }
 
-void copy_sparse(const VelocityMatrix& H, std::span<const Index> bodies, VelocityMatrix& out) {
+void copy_sparse(const VelocityMatrix& H, std::span<const Index> velocities, VelocityMatrix& out) {
   std::vector<Index> offsets{0}, place(H.rows(), -1);
-  for (const Index body : bodies) {
-    for (Index c = 0; c < H.block_size(body); ++c) {
-      place[H.block_begin(body) + c] = offsets.back() + c;
+  for (const Index block : velocities) {
+    for (Index c = 0; c < H.block_size(block); ++c) {
+      place[H.block_begin(block) + c] = offsets.back() + c;
     }
-    offsets.push_back(offsets.back() + H.block_size(body));
+    offsets.push_back(offsets.back() + H.block_size(block));
   }
   SparseMatrix S(offsets.back(), offsets.back());
-  for (const Index body : bodies) {
-    for (Index c = 0; c < H.block_size(body); ++c) {
-      const Index column = H.block_begin(body) + c;
+  for (const Index block : velocities) {
+    for (Index c = 0; c < H.block_size(block); ++c) {
+      const Index column = H.block_begin(block) + c;
       S.startVec(place[column]);
       for (SparseMatrix::InnerIterator it(H.sparse_matrix(), column); it; ++it) {
         if (place[it.row()] >= 0) S.insertBack(place[it.row()], place[column]) = it.value();
@@ -169,22 +170,23 @@ void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, Cano
     unknowns += p.laws[c].dim;
   }
   count = 0;
-  for (const Index body : split.bodies_of(i)) split.local[rows + body] = count++;
+  for (const Index block : split.velocities_of(i)) split.local[rows + block] = count++;
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
-    copy_sparse(p.H, split.bodies_of(i), out.H);
+    copy_sparse(p.H, split.velocities_of(i), out.H);
   } else if (p.H.kind() == VelocityMatrix::Kind::Operator) {
-    if (!split.bodies_of(i).empty()) out.H = p.H;  // couples all velocities: all or none are here
+    if (!split.velocities_of(i).empty())
+      out.H = p.H;  // couples all velocities: all or none are here
   } else {
-    for (const Index body : split.bodies_of(i)) {
-      const Index n = p.H.block_size(body);
-      std::copy_n(p.H.block(body), n * n, out.H.add_block(n));
+    for (const Index block : split.velocities_of(i)) {
+      const Index n = p.H.block_size(block);
+      std::copy_n(p.H.block(block), n * n, out.H.add_block(n));
     }
   }
   out.k.resize(out.H.rows());
   Index at = 0;
-  for (const Index body : split.bodies_of(i)) {
-    const Index n = p.H.block_size(body);
-    out.k.segment(at, n) = p.k.segment(p.H.block_begin(body), n);
+  for (const Index block : split.velocities_of(i)) {
+    const Index n = p.H.block_size(block);
+    out.k.segment(at, n) = p.k.segment(p.H.block_begin(block), n);
     at += n;
   }
   copy_rows(p.C, split.joints_of(i), split, rows, i, out.H.offsets(), out.C);
@@ -213,7 +215,7 @@ template <class Body, class Joint, class Block>
 void each_part(const CanonicalProblem& p, const IslandSplit& split, Index i, Body&& body,
                Joint&& joint, Block&& block) {
   Index at = 0;
-  for (const Index j : split.bodies_of(i)) {
+  for (const Index j : split.velocities_of(i)) {
     body(p.H.block_begin(j), at, p.H.block_size(j));
     at += p.H.block_size(j);
   }
@@ -240,7 +242,7 @@ Index size_of(std::span<const Index> members, Dim&& dim) {
 
 void gather_scale(const CanonicalProblem& p, const IslandSplit& split, Index i,
                   const ProblemScale& from, ProblemScale& to) {
-  to.v_free.resize(size_of(split.bodies_of(i), [&](Index j) { return p.H.block_size(j); }));
+  to.v_free.resize(size_of(split.velocities_of(i), [&](Index j) { return p.H.block_size(j); }));
   to.tau.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
   each_part(
       p, split, i,
@@ -251,7 +253,7 @@ void gather_scale(const CanonicalProblem& p, const IslandSplit& split, Index i,
 
 void gather_solution(const CanonicalProblem& p, const IslandSplit& split, Index i,
                      const Solution& from, Solution& to) {
-  to.v.resize(size_of(split.bodies_of(i), [&](Index j) { return p.H.block_size(j); }));
+  to.v.resize(size_of(split.velocities_of(i), [&](Index j) { return p.H.block_size(j); }));
   to.gamma.resize(size_of(split.joints_of(i), [&](Index j) { return p.C.dim(j); }));
   to.lambda.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
   to.w.resize(to.lambda.size());

@@ -15,17 +15,19 @@ namespace orthant {
 /// Islands in the order of their first law block (then first bilateral row block); members of an
 /// island in the problem's order. So neither threads nor memory addresses enter.
 struct IslandSplit {
-  Index count = 0;                              ///< islands with at least one row
-  std::vector<Index> block_begin, blocks;       ///< law blocks, island by island
-  std::vector<Index> joint_begin, joints;       ///< row blocks of C
-  std::vector<Index> body_begin, bodies;        ///< velocity blocks
-  std::vector<Index> lone_bodies;               ///< velocity blocks that no row touches
-  std::vector<Index> offsets;                   ///< start of each law block in λ
-  std::vector<Index> parent, island_of, local;  ///< scratch
+  Index count = 0;                                ///< islands with at least one row
+  std::vector<Index> block_begin, blocks;         ///< law blocks, island by island
+  std::vector<Index> joint_begin, joints;         ///< row blocks of C
+  std::vector<Index> velocity_begin, velocities;  ///< velocity blocks
+  std::vector<Index> lone_velocities;             ///< velocity blocks that no row touches
+  std::vector<Index> offsets;                     ///< start of each law block in λ
+  std::vector<Index> parent, island_of, local;    ///< scratch
 
   std::span<const Index> blocks_of(Index i) const { return part(blocks, block_begin, i); }
   std::span<const Index> joints_of(Index i) const { return part(joints, joint_begin, i); }
-  std::span<const Index> bodies_of(Index i) const { return part(bodies, body_begin, i); }
+  std::span<const Index> velocities_of(Index i) const {
+    return part(velocities, velocity_begin, i);
+  }
 
  private:
   static std::span<const Index> part(const std::vector<Index>& list,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/newton_system.cpp: the linear algebra of nonsmooth Newton, by contacts and by bodies.
+// solver/newton_system.cpp: the linear algebra of nonsmooth Newton, by contacts and by space.
 // Neither factorisation pivots between blocks: what is left of the equations is looked at, and
 // corrected once.
 #include "solver/newton_system.hpp"
@@ -20,27 +20,29 @@ constexpr double kFairSolve = 1e-3;  // and one that is better than none
 
 // --- by contacts ---
 
-void ContactSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
+void LocalNewtonSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
   scaled_.build(p, scale);
   jacobian_ = scaled_.W;
   block_lu_.analyze(jacobian_);
   analyzed_ = false;
 }
 
-void ContactSystem::scale(const Solution& from, VecX& x) const {
+void LocalNewtonSystem::scale(const Solution& from, VecX& x) const {
   scaled_.scale_impulse(from.lambda, x);
 }
 
-void ContactSystem::unscale(const VecX& x, Solution& to) { scaled_.unscale_impulse(x, to.lambda); }
+void LocalNewtonSystem::unscale(const VecX& x, Solution& to) {
+  scaled_.unscale_impulse(x, to.lambda);
+}
 
-void ContactSystem::evaluate(const VecX& x, VecX& y) {
+void LocalNewtonSystem::evaluate(const VecX& x, VecX& y) {
   scaled_.W.multiply(x, y);
   y += scaled_.q;
 }
 
-void ContactSystem::product(const VecX& x, VecX& Wx) { scaled_.W.multiply(x, Wx); }
+void LocalNewtonSystem::product(const VecX& x, VecX& Wx) { scaled_.W.multiply(x, Wx); }
 
-double ContactSystem::sweep(double alpha, const VecX& centre, VecX& x) {
+double LocalNewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
   double change = 0;
   for (Index c = 0; c < scaled_.W.row_block_count(); ++c) {
     const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
@@ -66,7 +68,7 @@ double ContactSystem::sweep(double alpha, const VecX& centre, VecX& x) {
 }
 
 /// Rows of block c of X + Y (W + α I).
-void ContactSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
+void LocalNewtonSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
   const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
   const int dim = b.law.dim;
   double* J = jacobian_.values(c);
@@ -89,7 +91,7 @@ void ContactSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
   for (int i = 0; i < dim * dim; ++i) own[i] += D.X[i] + alpha * D.Y[i];
 }
 
-bool ContactSystem::solve(const VecX& R, VecX& d, double& work) {
+bool LocalNewtonSystem::solve(const VecX& R, VecX& d, double& work) {
   work += block_lu_.flops();
   if (!block_lu_.factorize(jacobian_)) return solve_pivoted(R, d, work);
   block_lu_.solve(R, d);
@@ -106,7 +108,7 @@ bool ContactSystem::solve(const VecX& R, VecX& d, double& work) {
   return solve_pivoted(R, d, work);
 }
 
-bool ContactSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
+bool LocalNewtonSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
   const BlockRows& J = jacobian_;
   const Index n = J.rows();
   if (n <= kDenseLimit) {
@@ -151,52 +153,54 @@ bool ContactSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
   return d.allFinite();
 }
 
-// --- by bodies ---
+// --- by space ---
 
-void BodySystem::use(BodySpace& bodies) {
-  bodies_ = &bodies;
-  jacobians_.resize(bodies.blocks().size());
+void VelocityNewtonSystem::use(VelocitySpace& space) {
+  space_ = &space;
+  jacobians_.resize(space.blocks().size());
 }
 
-void BodySystem::scale(const Solution& from, VecX& x) const { bodies_->scale_impulses(from, x); }
-
-void BodySystem::unscale(const VecX& x, Solution& to) {
-  bodies_->unscale_impulses(x, to);
-  bodies_->free_motion(x, v_);
-  bodies_->unscale_velocities(v_, to);
+void VelocityNewtonSystem::scale(const Solution& from, VecX& x) const {
+  space_->scale_impulses(from, x);
 }
 
-void BodySystem::evaluate(const VecX& x, VecX& y) {
-  bodies_->free_motion(x, v_);
-  bodies_->relative(v_, x, y);
+void VelocityNewtonSystem::unscale(const VecX& x, Solution& to) {
+  space_->unscale_impulses(x, to);
+  space_->free_motion(x, v_);
+  space_->unscale_velocities(v_, to);
 }
 
-void BodySystem::product(const VecX& x, VecX& Wx) { bodies_->product(x, Wx); }
-
-double BodySystem::sweep(double alpha, const VecX& centre, VecX& x) {
-  bodies_->free_motion(x, v_);
-  return bodies_->sweep(alpha, &centre, x, v_);
+void VelocityNewtonSystem::evaluate(const VecX& x, VecX& y) {
+  space_->free_motion(x, v_);
+  space_->relative(v_, x, y);
 }
 
-void BodySystem::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
+void VelocityNewtonSystem::product(const VecX& x, VecX& Wx) { space_->product(x, Wx); }
+
+double VelocityNewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
+  space_->free_motion(x, v_);
+  return space_->sweep(alpha, &centre, x, v_);
+}
+
+void VelocityNewtonSystem::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
   jacobians_[static_cast<std::size_t>(c)] = jacobian;
   alpha_ = alpha;
-  bodies_->set_block(c, jacobian, alpha);
+  space_->set_block(c, jacobian, alpha);
 }
 
-bool BodySystem::solve(const VecX& R, VecX& d, double& work) {
-  work += bodies_->factor_work();
-  if (!bodies_->factorize()) return false;
+bool VelocityNewtonSystem::solve(const VecX& R, VecX& d, double& work) {
+  work += space_->factor_work();
+  if (!space_->factorize()) return false;
   error_ = -R;
-  bodies_->solve(nullptr, error_, dv_, d);
+  space_->solve(nullptr, error_, dv_, d);
   const double size = R.norm();
   double last = HUGE_VAL;
   for (int round = 0; round < 3; ++round) {
     // error = (X + Y (W + α I)) d − R
-    bodies_->product(d, correction_);
-    work += bodies_->product_work();
+    space_->product(d, correction_);
+    work += space_->product_work();
     for (std::size_t c = 0; c < jacobians_.size(); ++c) {
-      const ScaledBlock& b = bodies_->blocks()[c];
+      const ScaledBlock& b = space_->blocks()[c];
       const int n = b.law.dim;
       for (int i = 0; i < n; ++i) {
         double sum = -R[b.at + i];
@@ -212,7 +216,7 @@ bool BodySystem::solve(const VecX& R, VecX& d, double& work) {
     if (left <= kGoodSolve * size) return true;
     if (!(left <= 0.1 * size) || left > 0.5 * last) return left <= kFairSolve * size;
     last = left;
-    bodies_->solve(nullptr, error_, dv_, correction_);
+    space_->solve(nullptr, error_, dv_, correction_);
     d += correction_;
   }
   return d.allFinite();

@@ -4,8 +4,8 @@
 //
 //   (X + Y (W + α I)) d = R
 //
-// ContactSystem has W by rows (a local problem), BodySystem has it as J Ĥ⁻¹ Jᵀ + F and solves in
-// velocities.
+// LocalNewtonSystem has W by rows (a local problem), VelocityNewtonSystem has it as J Ĥ⁻¹ Jᵀ + F
+// and solves in velocities.
 #pragma once
 
 #include <Eigen/LU>
@@ -13,9 +13,9 @@
 
 #include "orthant/math/block_lu.hpp"
 #include "orthant/math/factorisation.hpp"
-#include "solver/body_space.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/scaled_local.hpp"
+#include "solver/velocity_space.hpp"
 
 namespace orthant::internal {
 
@@ -40,7 +40,7 @@ class NewtonSystem {
   virtual bool solve(const VecX& R, VecX& d, double& work) = 0;
 };
 
-class ContactSystem final : public NewtonSystem {
+class LocalNewtonSystem final : public NewtonSystem {
  public:
   void build(const CanonicalProblem& p, const ProblemScale& scale);
 
@@ -70,13 +70,13 @@ class ContactSystem final : public NewtonSystem {
   VecX error_, correction_;
 };
 
-class BodySystem final : public NewtonSystem {
+class VelocityNewtonSystem final : public NewtonSystem {
  public:
-  void use(BodySpace& bodies);
+  void use(VelocitySpace& space);
 
-  Index rows() const override { return bodies_->rows(); }
-  const std::vector<ScaledBlock>& blocks() const override { return bodies_->blocks(); }
-  double product_work() const override { return bodies_->product_work(); }
+  Index rows() const override { return space_->rows(); }
+  const std::vector<ScaledBlock>& blocks() const override { return space_->blocks(); }
+  double product_work() const override { return space_->product_work(); }
   void scale(const Solution& from, VecX& x) const override;
   void unscale(const VecX& x, Solution& to) override;
   void evaluate(const VecX& x, VecX& y) override;
@@ -86,7 +86,7 @@ class BodySystem final : public NewtonSystem {
   bool solve(const VecX& R, VecX& d, double& work) override;
 
  private:
-  BodySpace* bodies_ = nullptr;
+  VelocitySpace* space_ = nullptr;
   std::vector<BlockJacobian> jacobians_;
   double alpha_ = 0;
   VecX v_, dv_, error_, correction_;

@@ -15,8 +15,8 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
-#include "solver/body_methods.hpp"
 #include "solver/newton_system.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -56,8 +56,8 @@ class History {
 }  // namespace
 
 struct NonsmoothNewtonWorkspace::Impl {
-  internal::ContactSystem contacts;
-  internal::BodySystem bodies;
+  internal::LocalNewtonSystem contacts;
+  internal::VelocityNewtonSystem space;
   VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
   Solution candidate;
   JudgeWorkspace judge;
@@ -315,12 +315,12 @@ MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScal
   return Run(p, scale, settings, limits, work.impl().contacts, work.impl(), x).run();
 }
 
-MethodResult internal::newton_bodies(const CanonicalProblem& p, const ProblemScale& scale,
-                                     const NonsmoothNewtonSettings& settings,
-                                     const MethodLimits& limits, BodySpace& bodies,
-                                     NonsmoothNewtonWorkspace& work, Solution& x) {
-  work.impl().bodies.use(bodies);
-  return Run(p, scale, settings, limits, work.impl().bodies, work.impl(), x).run();
+MethodResult internal::newton_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                                         const NonsmoothNewtonSettings& settings,
+                                         const MethodLimits& limits, VelocitySpace& space,
+                                         NonsmoothNewtonWorkspace& work, Solution& x) {
+  work.impl().space.use(space);
+  return Run(p, scale, settings, limits, work.impl().space, work.impl(), x).run();
 }
 
 }  // namespace orthant

@@ -61,7 +61,7 @@ struct PairBlocksWorkspace::Impl {
   std::vector<Index> blocks;  // groups of more than one row
   VecX lone;                  // inverse of its matrix for a row alone in its group, else 0
   VecX x, g, r, d, Nd, z;
-  std::vector<double> partial, history;
+  std::vector<double> partial;
   std::vector<Sums> sums;
   JudgeWorkspace judge;
   Solution candidate;
@@ -89,10 +89,7 @@ class PairBlocks {
 
   MethodResult run() {
     if (!start()) return result_;
-    if (settings_.form == PairBlocksForm::Conjugate)
-      active_set_cg();
-    else
-      barzilai_borwein();
+    active_set_cg();
     if (result_.outcome == Outcome::NotFinite && w_.x.allFinite()) (void)look();
     if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual))
       result_.outcome =
@@ -490,46 +487,6 @@ class PairBlocks {
     const double fallen = std::sqrt(total / looked_total_);
     return fallen <= 0.1 || looked_residual_ * fallen <= 4 * limits_.tolerance ||
            result_.iterations % (8 * settings_.judge_every) == 0 || limits_.exhausted(result_.work);
-  }
-
-  void barzilai_borwein() {
-    double alpha = 1;
-    w_.history.clear();
-    while (result_.iterations < max_iterations_) {
-      ++result_.iterations;
-      block_step(w_.x, w_.g, alpha, w_.d);
-      w_.d -= w_.x;
-      multiply(w_.d, w_.Nd);
-      const double gd = dot(w_.g, w_.d), dNd = dot(w_.d, w_.Nd), dGd = block_norm(w_.d);
-      if (!std::isfinite(dNd) || dGd == 0) {
-        if (std::isfinite(dNd)) (void)look();
-        return;
-      }
-      const double f = 0.5 * (dot(w_.x, w_.g) + dot(w_.x, w_.r));
-      w_.history.push_back(f);
-      if (w_.history.size() > 10) w_.history.erase(w_.history.begin());
-      const double reference = *std::max_element(w_.history.begin(), w_.history.end());
-      double t = 1;
-      if (f + gd + 0.5 * dNd > reference + 1e-4 * gd && dNd > 0)
-        t = std::clamp(-gd / dNd, 0.0, 1.0);
-      w_.x += t * w_.d;
-      w_.g += t * w_.Nd;
-      if (dNd > 0) {
-        alpha = dGd / dNd;
-        if (result_.iterations % 2 == 0) {  // the short step: in the inverse metric
-          std::swap(w_.g, w_.Nd);
-          const VecX x = w_.x;
-          w_.x.setOnes();
-          (void)precondition();
-          w_.x = x;
-          const double inverse = dot(w_.g, w_.z);
-          std::swap(w_.g, w_.Nd);
-          if (inverse > 0) alpha = dNd / inverse;
-        }
-      }
-      alpha = std::clamp(alpha, 1e-10, 1e10);
-      if (time_to_look() && look()) return;
-    }
   }
 
   const CanonicalProblem& p_;

@@ -146,7 +146,7 @@ bool Run::newton_step() {
 
 void Run::judge() {
   const double value = judge_quick(p_, scale_, w_.x, w_.judge).value;
-  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
+  limits_.record(Method::Polish, result_.iterations, value);
   if (value < result_.residual) {
     result_.residual = value;
     best_.v = w_.x.v;

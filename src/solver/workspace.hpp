@@ -10,11 +10,10 @@
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/pair_blocks.hpp"
 #include "orthant/solver/polish.hpp"
-#include "orthant/solver/separable_newton.hpp"
 #include "solver/bilateral.hpp"
-#include "solver/body_methods.hpp"
 #include "solver/islands.hpp"
 #include "solver/proximal_newton.hpp"
+#include "solver/velocity_methods.hpp"
 #include "solver/working_set.hpp"
 
 namespace orthant {
@@ -33,25 +32,24 @@ struct SolveWorkspace::Impl {
   JudgeWorkspace island_judge;
   Solution best;
   VecX product;
-  bool by_name = false;  // the method was asked for: nobody will polish its answer
-  bool warm = false;     // and its start is meant as one
+  Plan plan, given_plan;  // in force; asked for
 
   // Its reduced form, made when the first method asks for it.
   bool local_ready = false;
-  std::vector<double> rows_of;  // by body
+  std::vector<double> rows_of;  // by velocity block
   ReduceWorkspace reduce;
   CanonicalProblem local;
   ScaleWorkspace local_scale_work;
   ProblemScale local_scale;
   Solution local_x;
 
-  // The same by bodies, made when the first method asks for it.
-  bool bodies_ready = false;
-  internal::BodySpace bodies;
-  internal::BodySweepWorkspace body_sweeps;
-  internal::BodyPolishWorkspace body_polish;
-  internal::BodyDescentWorkspace body_descent;
-  internal::BodyProximalWorkspace body_proximal;
+  // The same in velocities, made when the first method asks for it.
+  bool space_ready = false;
+  internal::VelocitySpace space;
+  internal::VelocitySweepWorkspace velocity_sweeps;
+  internal::VelocityPolishWorkspace velocity_polish;
+  internal::VelocityDescentWorkspace velocity_descent;
+  internal::VelocityProximalWorkspace velocity_proximal;
 
   // The families.
   BilateralWorkspace bilateral;
@@ -64,7 +62,6 @@ struct SolveWorkspace::Impl {
   internal::WorkingSetWorkspace working_set;
   LemkeWorkspace lemke;
   internal::ProximalNewtonWorkspace proximal_newton;
-  SeparableNewtonWorkspace separable_newton;
 };
 
 }  // namespace orthant

@@ -97,19 +97,21 @@ TEST(Invariance, UnitsDoNotMatter) {
 }
 
 TEST(Invariance, ThreadsDoNotMatter) {
+  const int before = thread_count();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     SplitMix rng(seed);
     const KnownProblem known = random_contacts(rng, {.bodies = 60, .contacts = 150});
-    Solution one, two;
-    const int before = thread_count();
-    set_thread_count(1);
-    (void)run(known.problem, one);
-    set_thread_count(2);
-    (void)run(known.problem, two);
-    set_thread_count(before);
-    EXPECT_EQ(one.lambda, two.lambda);
-    EXPECT_EQ(one.v, two.v);
+    Solution reference;
+    for (const int threads : {1, 2, 3, 8}) {
+      set_thread_count(threads);
+      Solution x;
+      (void)run(known.problem, x);
+      if (threads == 1) reference = x;
+      EXPECT_EQ(x.lambda, reference.lambda) << threads;
+      EXPECT_EQ(x.v, reference.v) << threads;
+    }
   }
+  set_thread_count(before);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/polish_test.cpp: from 1e-4 to rounding, every law; labels of answers known by hand.
+// solver/polish_test.cpp: from 1e-4 to rounding, every law.
 #include "orthant/solver/polish.hpp"
 
 #include <gtest/gtest.h>
 
 #include "orthant/problem/special_cases.hpp"
-#include "orthant/solver/nonsmooth_newton.hpp"
 #include "support/random_problems.hpp"
 
 namespace orthant {
@@ -113,72 +112,6 @@ TEST(Polish, UsedWorkspaceGivesTheSameBits) {
   (void)polish(first.problem, scale, {}, limits, work, b);
   EXPECT_EQ(a.lambda, b.lambda);
   EXPECT_EQ(a.v, b.v);
-}
-
-/// W = I, one contact a column of `w` and `r`: labels are read off by hand.
-ActiveSet labels_of(std::vector<Law> laws, const VecX& r, const VecX& w) {
-  CanonicalProblem p;
-  p.laws = std::move(laws);
-  Index at = 0;
-  for (const Law& law : p.laws) {
-    p.F.begin_row(law.dim);
-    double* f = p.F.add(p.F.row_block_count() - 1, at, law.dim);
-    for (int i = 0; i < law.dim; ++i) f[i * law.dim + i] = 1;
-    at += law.dim;
-  }
-  p.b = w - r;
-  Solution x = zero_solution(p);
-  x.lambda = r;
-  x.w = w;
-  EXPECT_LE(judge(p, x).value, 1e-15);
-  return active_set(p, scale_of(p), x);
-}
-
-using L = ContactSetLabel;
-
-TEST(ActiveSet, OfCoulombContacts) {
-  VecX r(12), w(12);
-  r << 1, 0.2, 0, /**/ 1, 0.5, 0, /**/ 0, 0, 0, /**/ 1, 0.5, 0;
-  w << 0, 0, 0, /**/ 0, -3, 0, /**/ 2, 1, 1, /**/ 0, 0, 0;
-  const ActiveSet set = labels_of(std::vector<Law>(4, Law::coulomb(3, 0.5)), r, w);
-  EXPECT_EQ(set.blocks, (std::vector<L>{L::Stick, L::Slide, L::Separate, L::Floating}));
-  EXPECT_EQ(set.rows[3], L::Stick);  // the normal of a sliding contact presses
-  EXPECT_EQ(set.rows[9], L::Stick);  // only the tangent of the last one floats
-  EXPECT_EQ(set.rows[10], L::Floating);
-  EXPECT_EQ(set.weakest_block, 3);
-  EXPECT_EQ(set.margin, 0);
-}
-
-TEST(ActiveSet, OfSeparableLaws) {
-  VecX r(6), w(6);
-  r << 1, 0, 0, -1, 2, 0.5;
-  w << 0, 1, 0, 1, -1, 0;
-  const ActiveSet set =
-      labels_of({Law::orthant(3), Law::box(-1, 2), Law::box(-1, 2), Law::box(-1, 2)}, r, w);
-  EXPECT_EQ(set.rows,
-            (std::vector<L>{L::Stick, L::Separate, L::Floating, L::Slide, L::Slide, L::Stick}));
-  EXPECT_EQ(set.blocks, (std::vector<L>{L::Floating, L::Slide, L::Slide, L::Stick}));
-}
-
-TEST(ActiveSet, OfRollingAndConvexContacts) {
-  VecX r(8), w(8);
-  r << 1, 0.5, 0, 0.05, 0, /**/ 1, 0.5, 0;  // slides, does not roll; convex slide
-  w << 0, -1, 0, 0, 0, /**/ 0.5 * 2, -2, 0;
-  const ActiveSet set = labels_of({Law::rolling(5, 0.5, 0.1), Law::soc(3, 0.5)}, r, w);
-  EXPECT_EQ(set.rows, (std::vector<L>{L::Stick, L::Slide, L::Slide, L::Stick, L::Stick, L::Stick,
-                                      L::Slide, L::Slide}));
-  EXPECT_GT(set.margin, 0.001);  // 0.05 of rolling room beside terms of a few units
-}
-
-TEST(ActiveSet, ReadsTheDrawnSetBackFromASolution) {
-  SplitMix rng(11);
-  const KnownProblem known = random_local(rng, std::vector<Law>(12, Law::coulomb(3, 0.6)), 80);
-  const ProblemScale scale = scale_of(known.problem);
-  const ActiveSet drawn = active_set(known.problem, scale, known.answer);
-  NonsmoothNewtonWorkspace work;
-  Solution x = zero_solution(known.problem);
-  (void)solve_nonsmooth_newton(known.problem, scale, {}, MethodLimits{.tolerance = 1e-12}, work, x);
-  EXPECT_EQ(active_set(known.problem, scale, x).rows, drawn.rows);
 }
 
 }  // namespace

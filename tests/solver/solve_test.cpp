@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 
 #include "orthant/base/error.hpp"
 #include "support/no_alloc.hpp"
@@ -19,35 +20,63 @@ using testing::NoAlloc;
 using testing::problem_bank;
 using testing::SplitMix;
 
-constexpr Method kAllMethods[] = {
-    Method::Automatic,     Method::Enumeration,         Method::Lemke,
-    Method::GaussSeidel,   Method::MinMapNewton,        Method::FischerNewton,
-    Method::InteriorPoint, Method::NonsmoothNewton,     Method::ProjectedGradient,
-    Method::ActiveSetCg,   Method::AcceleratedGradient, Method::PairBlocks,
-};
+/// The bank, and two masses that a joint ties together.
+std::vector<BankCase> cases() {
+  std::vector<BankCase> all = problem_bank();
+  CanonicalProblem p;
+  *p.H.add_block(1) = 2;
+  *p.H.add_block(1) = 3;
+  p.k.resize(2);
+  p.k << 1.0, -4.0;
+  p.C.begin_row(1);
+  *p.C.add(0, 0, 1) = 1;
+  *p.C.add(1, 1, 1) = -1;
+  p.e = VecX::Constant(1, 0.5);
+  p.b.resize(0);
+  BankCase tied;
+  tied.name = "two masses and a joint";
+  tied.problem = p;
+  all.push_back(tied);
+  return all;
+}
 
-TEST(Solve, EveryMethodIsHonestOnTheBank) {
-  for (const BankCase& c : problem_bank()) {
-    for (const Method method : kAllMethods) {
-      if (!why_not_applicable(method, c.problem).empty()) continue;
-      SCOPED_TRACE(c.name + " by " + std::string(name_of(method)));
+/// The part of the problems it takes that it has to solve.
+double share_of(Method method) {
+  return method == Method::GaussSeidel ? 0.9 : 1.0;  // one has equations without a diagonal
+}
+
+TEST(Solve, EveryMethodSolvesItsShareOfTheBankAndClaimsNoMore) {
+  for (const MethodInfo& info : kMethods) {
+    SCOPED_TRACE(info.name);
+    int tried = 0, solved = 0;
+    for (const BankCase& c : cases()) {
+      if (!why_not_applicable(info.method, c.problem).empty()) continue;
+      SCOPED_TRACE(c.name);
       Solution x;
-      SolveSettings settings{.method = method, .max_iterations = 20000};
-      const SolveReport report = solve(c.problem, settings, x);
+      SolveSettings settings{.method = info.method, .max_iterations = 20000};
+      if (info.method == Method::Polish) (void)solve(c.problem, {.tolerance = 1e-3}, x);
+      SolveWorkspace work;
+      if (x.lambda.size() == 0) x = zero_solution(c.problem);
+      const SolveReport report = solve(c.problem, settings, work, x);
       const Residual again = judge(c.problem, x);
+      const bool converged = report.outcome == Outcome::Converged;
       // Converged means that the judge, asked once more from outside, agrees; nothing else does.
-      EXPECT_EQ(report.outcome == Outcome::Converged, again.value <= settings.tolerance)
-          << describe(again, c.problem);
+      EXPECT_EQ(converged, again.value <= settings.tolerance) << describe(again, c.problem);
       EXPECT_TRUE(x.v.allFinite() && x.lambda.allFinite() && x.gamma.allFinite());
       // Pivoting methods prove that there is none; iterations that run off to infinity have small
       // relative residuals there and may be believed.
-      const bool proves =
-          method == Method::Automatic || method == Method::Enumeration || method == Method::Lemke;
-      EXPECT_TRUE(c.solvable || !proves || report.outcome != Outcome::Converged);
-      if (c.lambda.size() > 0 && report.outcome == Outcome::Converged) {
+      const bool proves = info.method == Method::Automatic || info.method == Method::Enumeration ||
+                          info.method == Method::Lemke;
+      EXPECT_TRUE(c.solvable || !proves || !converged);
+      if (c.lambda.size() > 0 && converged) {
         EXPECT_LE((x.lambda - c.lambda).norm(), 1e-7 * (1 + c.lambda.norm()));
       }
+      tried += c.solvable;
+      solved += c.solvable && converged;
     }
+    std::printf("  %-20s %d of %d\n", std::string(info.name).c_str(), solved, tried);
+    EXPECT_GT(tried, 0);
+    EXPECT_GE(solved, share_of(info.method) * tried);
   }
 }
 
@@ -265,7 +294,7 @@ TEST(Solve, RefusesWhatItCannotRun) {
   const CanonicalProblem contact = testing::box_on_plane(1, 1, 0.5, 0);
   Solution x;
   EXPECT_FALSE(why_not_applicable(Method::Lemke, contact).empty());
-  EXPECT_FALSE(why_not_applicable(Method::MinMapNewton, contact).empty());
+  EXPECT_FALSE(why_not_applicable(Method::PairBlocks, contact).empty());
   EXPECT_FALSE(why_not_applicable(Method::Enumeration, contact).empty());
   EXPECT_TRUE(why_not_applicable(Method::GaussSeidel, contact).empty());
   EXPECT_THROW((void)solve(contact, {.method = Method::Lemke}, x), Error);
@@ -278,15 +307,25 @@ TEST(Solve, RefusesWhatItCannotRun) {
   EXPECT_THROW((void)solve(bad, {}, x), Error);
 }
 
-TEST(Solve, KeepsAHistoryWhenAsked) {
-  const CanonicalProblem p = testing::box_on_plane(1, 1, 0.5, 0.3);
-  SolveTrace trace;
-  Solution x;
-  const SolveReport report = solve(p, {.method = Method::GaussSeidel, .trace = &trace}, x);
-  ASSERT_FALSE(trace.points.empty());
-  EXPECT_EQ(trace.points.back().method, Method::GaussSeidel);
-  EXPECT_LE(trace.points.back().residual, 1e-8);
-  EXPECT_EQ(report.attempts.size(), 1u);
+TEST(Solve, KeepsAHistoryUnderTheNameOfWhatRan) {
+  for (const MethodInfo& info : kMethods) {
+    if (info.method == Method::Automatic) continue;
+    SCOPED_TRACE(info.name);
+    std::size_t points = 0;
+    for (const BankCase& c : cases()) {
+      if (!why_not_applicable(info.method, c.problem).empty()) continue;
+      SolveTrace trace;
+      Solution x;
+      const SolveReport report =
+          solve(c.problem, {.method = info.method, .max_iterations = 200, .trace = &trace}, x);
+      for (const SolveTrace::Point& point : trace.points) EXPECT_EQ(point.method, info.method);
+      if (report.outcome == Outcome::Converged && !trace.points.empty()) {
+        EXPECT_LE(trace.points.back().residual, 1e-8);
+      }
+      points += trace.points.size();
+    }
+    EXPECT_GT(points, 0u);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/first_order.hpp: projected-gradient methods, matrix-free, for up to millions of rows.
+// solver/first_order.hpp: projected gradients, matrix-free, for up to millions of rows.
 //
 //   min ½ λᵀNλ + rᵀλ over K,   Nλ = [C;D] H⁻¹ [C;D]ᵀ λ + Fλ never formed
 //
@@ -17,7 +17,7 @@ struct FirstOrderSettings {
   int max_iterations = 20000;
   int judge_every = 50;  ///< iterations between two looks by the judge
   int shift_every = 10;  ///< iterations between two looks at De Saxcé's shift
-  int history = 10;      ///< of the nonmonotone line search, projected gradient only
+  int history = 10;      ///< of the nonmonotone line search
 };
 
 class FirstOrderWorkspace {
@@ -33,9 +33,8 @@ class FirstOrderWorkspace {
   std::unique_ptr<Impl> impl_;
 };
 
-/// `method`: ProjectedGradient (Barzilai–Borwein), AcceleratedGradient (Nesterov with restart) or
-/// ActiveSetCg (separable laws only). F must be symmetric.
-MethodResult solve_first_order(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+/// Spectral projected gradients (Barzilai–Borwein), every law. F must be symmetric.
+MethodResult solve_first_order(const CanonicalProblem& p, const ProblemScale& scale,
                                const FirstOrderSettings& settings, const MethodLimits& limits,
                                FirstOrderWorkspace& work, Solution& x);
 

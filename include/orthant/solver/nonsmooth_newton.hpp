@@ -14,6 +14,7 @@ struct NonsmoothNewtonSettings {
   int max_iterations = 8000;      ///< Newton steps (factorisations) in all
   double max_work = 4e9;          ///< multiply-adds in all: some seconds
   double alpha_start = 0.1;       ///< proximal weight; the scaled matrix has a unit diagonal
+  double alpha_drift = 1e-7;      ///< the same near the answer, where impulses have to drift far
   double alpha_min = 1e-9;        ///< it is not taken below
   double alpha_max = 10;          ///< nor above: the problem is not monotone, steps would wander
   double inner_reduction = 1e-3;  ///< each regularised problem is solved to this part of its start

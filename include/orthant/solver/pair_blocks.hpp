@@ -15,8 +15,7 @@
 namespace orthant {
 
 enum class PairBlocksForm : std::uint8_t {
-  Conjugate,        ///< conjugate gradients on the rows that push, block gradient steps between
-  BarzilaiBorwein,  ///< gradient steps in the block metric
+  Conjugate,  ///< conjugate gradients on the rows that push, block gradient steps between
   /// An interior path from afar, Newton steps on proximal rounds near the end: a factorisation
   /// each, in the graph of the bodies. For the plane, where that is cheap and conjugate gradients
   /// take hundreds to thousands of steps.

@@ -4,35 +4,11 @@
 // so that mass ratios cost no digits; takes 1e-4 to 1e-12 in a few factorisations.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
-
-/// Which equations hold in a row or a block.
-enum class ContactSetLabel : std::uint8_t {
-  Stick,  ///< w = 0, the impulse inside its set (an active orthant entry, a box away from bounds)
-  Slide,  ///< on the border of the cone, or a box entry at a bound
-  Separate,  ///< λ = 0
-  Floating,  ///< on the border between two of them: derivatives are one-sided
-};
-std::string_view name_of(ContactSetLabel label);
-
-struct ActiveSet {
-  std::vector<ContactSetLabel> rows;    ///< one a row of λ
-  std::vector<ContactSetLabel> blocks;  ///< one a block; Floating where any of its rows is
-  /// Smallest distance of any block from a border, relative to the size of its impulse and
-  /// velocity: the margin of strict complementarity.
-  double margin = 1;
-  Index weakest_block = -1;  ///< where the margin is attained
-};
-
-/// The set of an answer. Closer to a border than `border` counts as Floating.
-ActiveSet active_set(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                     double border = 1e-7);
 
 struct PolishSettings {
   int max_iterations = 20;   ///< factorisations

@@ -13,6 +13,7 @@
 
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
+#include "orthant/solver/plan.hpp"
 
 namespace orthant {
 
@@ -24,56 +25,64 @@ enum class Outcome : std::uint8_t {
   RayTermination,  ///< Lemke ended on a ray: no solution found along its path
   Infeasible,      ///< the rows contradict each other
   NotFinite,       ///< numbers overflowed; nothing has succeeded until some line says so
-};
+};  // in order of severity: of several outcomes the largest is reported
 std::string_view name_of(Outcome outcome);
 
-enum class Method : std::uint8_t {
-  Automatic,
-  Enumeration,          ///< all bases, n <= 16: the oracle of the tests
-  Lemke,                ///< complementary pivoting, LCP and MLCP
-  GaussSeidel,          ///< projected block Gauss–Seidel with an exact one-contact solve
-  MinMapNewton,         ///< Newton on min(λ, w), line search
-  FischerNewton,        ///< Newton on Fischer–Burmeister, line search
-  InteriorPoint,        ///< Mehrotra predictor–corrector, cones and exact Coulomb
-  NonsmoothNewton,      ///< proximal nonsmooth Newton on the projection residual
-  ProjectedGradient,    ///< Barzilai–Borwein, matrix-free
-  AcceleratedGradient,  ///< Nesterov with restart, matrix-free
-  ActiveSetCg,          ///< active-set projected conjugate gradients, matrix-free
-  Polish,               ///< guesses the set of an approximate answer, solves its equations
-  PairBlocks,           ///< all rows of a body pair as one block: frictionless, matrix-free
+/// One method's run on one island, for the report.
+struct Attempt {
+  Method method = Method::Automatic;
+  Effort effort = Effort::Full;
+  Outcome outcome = Outcome::NotFinite;
+  Index island = 0;
+  int iterations = 0;
+  double residual = 0;
+  double work = 0;     ///< counted multiply-adds
+  double seconds = 0;  ///< wall clock, where the trace asks for an explanation
 };
-std::string_view name_of(Method method);
 
-/// History of a solve for plots; filled only when asked for.
+/// History of a solve for plots and explanations; filled only when asked for.
 struct SolveTrace {
   struct Point {
     Method method;
     int iteration;
     double residual;
   };
+  struct Island {
+    ProblemTraits traits;
+    Plan plan;                      ///< empty: λ = 0 or the start was the answer
+    std::vector<Attempt> attempts;  ///< what ran of it
+    Outcome outcome = Outcome::NotFinite;
+    double residual = 0, seconds = 0;
+  };
+  /// One call of solve().
+  struct Solve {
+    CanonicalProblem problem;  ///< where asked for
+    std::vector<Island> islands;
+    Index closed_forms = 0;  ///< islands of one block, solved in place
+    Outcome outcome = Outcome::NotFinite;
+    double residual = 0, seconds = 0;
+  };
   std::vector<Point> points;
+  bool explain = false;        ///< fill `solves`
+  bool keep_problems = false;  ///< with their problems
+  std::vector<Solve> solves;
 };
+/// Traits, plan, what ran with residual and time, why it ended: a few lines per island.
+std::string explanation_of(const SolveTrace::Solve& solve);
 
 struct SolveSettings {
   Method method = Method::Automatic;
-  double tolerance = 1e-8;     ///< of the judge's block-wise residual [-]
-  int max_iterations = 0;      ///< of each method; 0: the method's own default
-  double work_limit = 0;       ///< counted work in multiply-adds; 0: none
+  std::string plan = {};         ///< steps instead of the automatic choice (solver/plan.hpp)
+  PlanSettings thresholds = {};  ///< of the automatic choice
+  double tolerance = 1e-8;       ///< of the judge's block-wise residual [-]
+  int max_iterations = 0;        ///< of each method; 0: the method's own default
+  double work_limit = 0;         ///< counted work in multiply-adds; 0: none
   double time_limit = 0;       ///< wall clock [s], 0: none. Makes the result depend on the machine
   bool use_warm_start = true;  ///< start from the incoming solution where its sizes agree
   /// Go on until Siconos' error is within the tolerance as well, where the method can. That error
   /// has units (docs/notation.md, Residual), so the iterations then depend on them too.
   bool siconos_too = false;
   SolveTrace* trace = nullptr;
-};
-
-/// One method's run on one island, for the report.
-struct Attempt {
-  Method method = Method::Automatic;
-  Outcome outcome = Outcome::NotFinite;
-  Index island = 0;
-  int iterations = 0;
-  double residual = 0;
 };
 
 struct [[nodiscard]] SolveReport {

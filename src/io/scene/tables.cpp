@@ -377,6 +377,13 @@ const Table<ActuatorDescription>& table_of<ActuatorDescription>() {
 }
 
 template <>
+const Table<PlanSettings>& table_of<PlanSettings>() {
+  static const Table<PlanSettings> table =
+      settings_table<PlanSettings>("thresholds", "Which methods solve the problem of a step.");
+  return table;
+}
+
+template <>
 const Table<SolveSettings>& table_of<SolveSettings>() {
   static const Table<SolveSettings> table =
       settings_table<SolveSettings>("solver", "Of the contact problem of a step.");
@@ -480,6 +487,7 @@ std::vector<const ObjectInfo*> all_tables() {
           &table_of<StepSettings>().info(),
           &table_of<PeriodicBox>().info(),
           &table_of<SolveSettings>().info(),
+          &table_of<PlanSettings>().info(),
           &table_of<RunDescription>().info(),
           &table_of<RecordSettings>().info()};
 }

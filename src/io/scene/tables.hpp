@@ -29,6 +29,7 @@ ORTHANT_TABLE(RobotDescription);
 ORTHANT_TABLE(FrameDescription);
 ORTHANT_TABLE(ExclusionDescription);
 ORTHANT_TABLE(WorldDescription);
+ORTHANT_TABLE(PlanSettings);
 ORTHANT_TABLE(SolveSettings);
 ORTHANT_TABLE(StepSettings);
 ORTHANT_TABLE(PeriodicBox);
@@ -172,18 +173,13 @@ struct Choices<Integrator> {
       {"euler", Integrator::Euler}, {"rattle", Integrator::Rattle}};
 };
 template <>
-struct Choices<Method> {
-  static constexpr std::pair<std::string_view, Method> list[] = {
-      {"automatic", Method::Automatic},
-      {"lemke", Method::Lemke},
-      {"gauss_seidel", Method::GaussSeidel},
-      {"min_map_newton", Method::MinMapNewton},
-      {"fischer_newton", Method::FischerNewton},
-      {"interior_point", Method::InteriorPoint},
-      {"nonsmooth_newton", Method::NonsmoothNewton},
-      {"projected_gradient", Method::ProjectedGradient},
-      {"accelerated_gradient", Method::AcceleratedGradient},
-      {"active_set_cg", Method::ActiveSetCg}};
+struct Choices<Method> {  // the library's own list
+  static constexpr auto list = [] {
+    std::array<std::pair<std::string_view, Method>, kMethods.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      words[i] = {kMethods[i].name, kMethods[i].method};
+    return words;
+  }();
 };
 
 /// All tables in the order of the documents.

@@ -131,16 +131,6 @@ double ConeSet::gap_after(double alpha) const {
   return s / static_cast<double>(points_.size());
 }
 
-double ConeSet::least_product() const {
-  double least = kInfinity;
-  for (std::size_t i = 0; i < cones_.size(); ++i) {
-    const Scaling& s = scaling_[i];
-    const double low = s.det / (s.z[0] + tail_norm(s.z, cones_[i].dim));
-    least = std::min(least, low * low);
-  }
-  return least;
-}
-
 void ConeSet::subtract_velocity(double* w) const {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Cone& k = cones_[i];

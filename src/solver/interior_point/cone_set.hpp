@@ -45,8 +45,6 @@ class ConeSet {
   double gap() const;
   /// κ after a step of length α.
   double gap_after(double alpha) const;
-  /// Smallest eigenvalue of the scaled product over all cones; κ when centred.
-  double least_product() const;
   /// w −= Aᵀ y − shift(y) e_n.
   void subtract_velocity(double* w) const;
 

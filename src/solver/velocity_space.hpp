@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/body_space.hpp: rigid problem => scaled rows by body, sweeps and Newton steps in
+// solver/velocity_space.hpp: rigid problem => scaled rows by body, sweeps and Newton steps in
 // velocities.
 //
 //   Ĥ v − Jᵀ x = k,   y = J v + F x + b,   J = S [C; D] V,   (γ; λ) = f S x,   velocities = f V v
@@ -23,7 +23,7 @@
 
 namespace orthant::internal {
 
-class BodySpace {
+class VelocitySpace {
  public:
   /// H is block-diagonal and F couples no two blocks.
   static bool fits(const CanonicalProblem& p);
@@ -33,7 +33,7 @@ class BodySpace {
   void build(const CanonicalProblem& p, const ProblemScale& scale);
 
   Index rows() const { return static_cast<Index>(row_scale_.size()); }
-  Index velocities() const { return static_cast<Index>(body_scale_.size()); }
+  Index velocities() const { return static_cast<Index>(velocity_scale_.size()); }
   const std::vector<ScaledBlock>& blocks() const { return blocks_; }
   bool compliant() const { return compliant_; }  ///< F is not zero
   /// Multiply-adds of one product with J and Jᵀ.
@@ -66,7 +66,7 @@ class BodySpace {
 
  private:
   struct Entry {
-    Index body, column, width;
+    Index block, column, width;
     std::size_t at;  // of dim x width values in J_ and K_
   };
 
@@ -84,16 +84,16 @@ class BodySpace {
   std::vector<double> T_, S_;        // squares: T⁻¹ and T⁻¹ Y of the Newton step
   std::vector<unsigned char> idle_;  // T⁻¹ Y vanishes: the block is apart
   bool compliant_ = false;           // some F is not zero
-  VecX row_scale_, body_scale_, b_, v_free_;
+  VecX row_scale_, velocity_scale_, b_, v_free_;
   double force_ = 1;
   VelocitySolver inverse_;
   std::vector<double> H_;  // scaled blocks, one after another
-  std::vector<Index> body_begin_;
+  std::vector<Index> block_begin_;
 
   bool prepared_ = false;
-  BlockRows matrix_;  // body by body
+  BlockRows matrix_;  // block by block
   std::vector<std::size_t> place_,
-      body_place_;  // of each pair of entries, of each body's own block
+      block_place_;  // of each pair of entries, of each velocity block alone
   std::vector<std::vector<Index>> neighbours_;
   BlockLu lu_;
   VecX right_;

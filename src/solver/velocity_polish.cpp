@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/body_polish.cpp: (rigid problem, approximate answer) => answer of the guessed set.
+// solver/velocity_polish.cpp: (rigid problem, approximate answer) => answer of the guessed set.
 //
 // One factorisation a guess, in body space; the matrix changes only where a sliding direction does,
 // so each factorisation serves a few steps (they also refine away the rounding of 1/ε). From the
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solver/body_methods.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -20,12 +20,12 @@ constexpr double kSlow = 0.1;  // a step with an old factor that gains less asks
 class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale, const PolishSettings& settings,
-      const MethodLimits& limits, BodySpace& bodies, BodyPolishWorkspace& w, Solution& best)
+      const MethodLimits& limits, VelocitySpace& space, VelocityPolishWorkspace& w, Solution& best)
       : p_(p),
         scale_(scale),
         settings_(settings),
         limits_(limits),
-        bodies_(bodies),
+        space_(space),
         w_(w),
         best_(best),
         max_iterations_(limits.iterations_or(settings.max_iterations)) {}
@@ -43,8 +43,8 @@ class Run {
   const ProblemScale& scale_;
   const PolishSettings& settings_;
   const MethodLimits& limits_;
-  BodySpace& bodies_;
-  BodyPolishWorkspace& w_;
+  VelocitySpace& space_;
+  VelocityPolishWorkspace& w_;
   Solution& best_;
   const int max_iterations_;
   MethodResult result_;
@@ -52,24 +52,24 @@ class Run {
 };
 
 void Run::guess(std::vector<BlockSet>& sets) const {
-  const auto& blocks = bodies_.blocks();
+  const auto& blocks = space_.blocks();
   for (std::size_t c = 0; c < blocks.size(); ++c)
     sets[c] = block_set(blocks[c].law, w_.x.data() + blocks[c].at, w_.y.data() + blocks[c].at);
 }
 
 /// Size of the errors of the guessed equations; with their derivatives when asked for.
 double Run::errors(bool matrix) {
-  bodies_.balance(w_.v, w_.x, w_.r);
-  bodies_.relative(w_.v, w_.x, w_.y);
-  const auto& blocks = bodies_.blocks();
+  space_.balance(w_.v, w_.x, w_.r);
+  space_.relative(w_.v, w_.x, w_.y);
+  const auto& blocks = space_.blocks();
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     BlockJacobian J;
     const Index at = blocks[c].at;
     set_residual(blocks[c].law, w_.sets[c], w_.x.data() + at, w_.y.data() + at, w_.R.data() + at,
                  J);
-    if (matrix) bodies_.set_block(static_cast<Index>(c), J, proximal_);
+    if (matrix) space_.set_block(static_cast<Index>(c), J, proximal_);
   }
-  result_.work += 2 * bodies_.product_work();
+  result_.work += 2 * space_.product_work();
   return std::sqrt(w_.r.squaredNorm() + w_.R.squaredNorm());
 }
 
@@ -79,11 +79,11 @@ bool Run::newton() {
   for (bool fresh = true;;) {
     if (fresh) {
       ++result_.iterations;
-      result_.work += bodies_.factor_work();
-      if (!bodies_.factorize()) return false;
+      result_.work += space_.factor_work();
+      if (!space_.factorize()) return false;
     }
-    bodies_.solve(&w_.r, w_.R, w_.dv, w_.dx);
-    result_.work += 2 * bodies_.product_work();
+    space_.solve(&w_.r, w_.R, w_.dv, w_.dx);
+    result_.work += 2 * space_.product_work();
     if (!w_.dv.allFinite() || !w_.dx.allFinite()) return false;
     w_.v += w_.dv;
     w_.x += w_.dx;
@@ -98,10 +98,10 @@ bool Run::newton() {
 }
 
 double Run::judge() {
-  bodies_.unscale_impulses(w_.x, w_.candidate);
-  bodies_.unscale_velocities(w_.v, w_.candidate);
+  space_.unscale_impulses(w_.x, w_.candidate);
+  space_.unscale_velocities(w_.v, w_.candidate);
   const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 2 * bodies_.product_work();
+  result_.work += 2 * space_.product_work();
   limits_.record(Method::Polish, result_.iterations, value);
   if (value < result_.residual) {
     result_.residual = value;
@@ -118,12 +118,12 @@ MethodResult Run::run() {
   limits_.record(Method::Polish, 0, result_.residual);
   if (!stop() && std::isfinite(result_.residual)) {
     w_.candidate.gamma = best_.gamma;
-    bodies_.scale_impulses(best_, w_.x);
-    bodies_.scale_velocities(best_, w_.v);
-    bodies_.relative(w_.v, w_.x, w_.y);
-    w_.R.resize(bodies_.rows());
-    w_.sets.resize(bodies_.blocks().size());
-    w_.next_sets.resize(bodies_.blocks().size());
+    space_.scale_impulses(best_, w_.x);
+    space_.scale_velocities(best_, w_.v);
+    space_.relative(w_.v, w_.x, w_.y);
+    w_.R.resize(space_.rows());
+    w_.sets.resize(space_.blocks().size());
+    w_.next_sets.resize(space_.blocks().size());
     guess(w_.sets);
     for (int lost = 0; !stop() && lost < settings_.max_lost;) {
       const bool usable = newton();
@@ -149,10 +149,10 @@ MethodResult Run::run() {
 
 }  // namespace
 
-MethodResult polish_bodies(const CanonicalProblem& p, const ProblemScale& scale,
-                           const PolishSettings& settings, const MethodLimits& limits,
-                           BodySpace& bodies, BodyPolishWorkspace& work, Solution& x) {
-  return Run(p, scale, settings, limits, bodies, work, x).run();
+MethodResult polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                               const PolishSettings& settings, const MethodLimits& limits,
+                               VelocitySpace& space, VelocityPolishWorkspace& work, Solution& x) {
+  return Run(p, scale, settings, limits, space, work, x).run();
 }
 
 }  // namespace orthant::internal

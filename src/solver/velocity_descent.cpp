@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/body_descent.cpp: rigid pile => answer, by sweeps and Newton steps in turn.
+// solver/velocity_descent.cpp: rigid pile => answer, by sweeps and Newton steps in turn.
 //
 //   sweep a few times                       which contacts push, stick, slide: all but a few in 1e3
 //   (X + Y (W + α I)) d = −R of that set    the forces of the whole pile at once
@@ -12,8 +12,8 @@
 #include <array>
 #include <cmath>
 
-#include "solver/body_methods.hpp"
 #include "solver/ending.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -38,13 +38,13 @@ constexpr double kQuick = 0.1;  // a step that leaves less of |R| needs no sweep
 
 class Run {
  public:
-  Run(const CanonicalProblem& p, const ProblemScale& scale, const BodyDescentSettings& settings,
-      const MethodLimits& limits, BodySpace& bodies, BodyDescentWorkspace& w, Solution& best)
+  Run(const CanonicalProblem& p, const ProblemScale& scale, const VelocityDescentSettings& settings,
+      const MethodLimits& limits, VelocitySpace& space, VelocityDescentWorkspace& w, Solution& best)
       : p_(p),
         scale_(scale),
         settings_(settings),
         limits_(limits),
-        bodies_(bodies),
+        space_(space),
         w_(w),
         best_(best),
         max_iterations_(limits.iterations_or(settings.max_iterations)) {}
@@ -63,18 +63,18 @@ class Run {
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
-  const BodyDescentSettings& settings_;
+  const VelocityDescentSettings& settings_;
   const MethodLimits& limits_;
-  BodySpace& bodies_;
-  BodyDescentWorkspace& w_;
+  VelocitySpace& space_;
+  VelocityDescentWorkspace& w_;
   Solution& best_;
   const int max_iterations_;
   MethodResult result_;
 };
 
 void Run::sweep(VecX& x, VecX& v, int count) {
-  for (int i = 0; i < count; ++i) (void)bodies_.sweep(0, nullptr, x, v);
-  result_.work += count * bodies_.sweep_work();
+  for (int i = 0; i < count; ++i) (void)space_.sweep(0, nullptr, x, v);
+  result_.work += count * space_.sweep_work();
 }
 
 /// Each block is held back by kDamping times its way: slower, and it settles where contacts of a
@@ -82,29 +82,29 @@ void Run::sweep(VecX& x, VecX& v, int count) {
 void Run::damped_sweep(int count) {
   for (int i = 0; i < count; ++i) {
     w_.trial_x = w_.x;
-    (void)bodies_.sweep(kDamping, &w_.trial_x, w_.x, w_.v);
+    (void)space_.sweep(kDamping, &w_.trial_x, w_.x, w_.v);
   }
-  result_.work += count * bodies_.sweep_work();
+  result_.work += count * space_.sweep_work();
 }
 
 /// |R| of the projection residual; leaves y.
 double Run::size_of(const VecX& x, const VecX& v) {
-  bodies_.relative(v, x, w_.y);
+  space_.relative(v, x, w_.y);
   double sum = 0;
-  for (const ScaledBlock& block : bodies_.blocks()) {
+  for (const ScaledBlock& block : space_.blocks()) {
     double R[kMaxLawDim];
     projection_residual(block.law, x.data() + block.at, w_.y.data() + block.at, 1.0, R);
     for (int i = 0; i < block.law.dim; ++i) sum += R[i] * R[i];
   }
-  result_.work += bodies_.product_work();
+  result_.work += space_.product_work();
   return std::sqrt(sum);
 }
 
 void Run::judge() {
-  bodies_.unscale_impulses(w_.x, w_.candidate);
-  bodies_.unscale_velocities(w_.v, w_.candidate);
+  space_.unscale_impulses(w_.x, w_.candidate);
+  space_.unscale_velocities(w_.v, w_.candidate);
   const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 2 * bodies_.product_work();
+  result_.work += 2 * space_.product_work();
   limits_.record(Method::NonsmoothNewton, result_.iterations, value);
   if (!(value < result_.residual)) return;
   result_.residual = value;
@@ -116,20 +116,20 @@ void Run::judge() {
 
 /// The step of the set that (x, y) is in, y as size_of() left it; false when there is none.
 bool Run::newton_direction(double alpha) {
-  const auto& blocks = bodies_.blocks();
+  const auto& blocks = space_.blocks();
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Law& law = blocks[c].law;
     const Index at = blocks[c].at;
     const double *x = w_.x.data() + at, *y = w_.y.data() + at;
     BlockJacobian J;
     set_residual(law, block_set(law, x, y), x, y, w_.R.data() + at, J);
-    bodies_.set_block(static_cast<Index>(c), J, alpha);
+    space_.set_block(static_cast<Index>(c), J, alpha);
   }
   ++result_.iterations;
-  result_.work += bodies_.factor_work();
-  if (!bodies_.factorize()) return false;
-  bodies_.solve(nullptr, w_.R, w_.dv, w_.dx);
-  result_.work += 2 * bodies_.product_work();
+  result_.work += space_.factor_work();
+  if (!space_.factorize()) return false;
+  space_.solve(nullptr, w_.R, w_.dv, w_.dx);
+  result_.work += 2 * space_.product_work();
   return w_.dx.allFinite();
 }
 
@@ -140,7 +140,7 @@ double Run::line_search(double allowed, double& size) {
   size = HUGE_VAL;
   for (double t = 1;; t = t > kShortest ? kShorter * t : 0) {
     w_.trial_x = w_.x + t * w_.dx;
-    bodies_.free_motion(w_.trial_x, w_.trial_v);
+    space_.free_motion(w_.trial_x, w_.trial_v);
     sweep(w_.trial_x, w_.trial_v, kAfterSweeps);
     const double now = size_of(w_.trial_x, w_.trial_v);
     if (now < size || now < allowed) {
@@ -166,29 +166,29 @@ bool Run::polish(int number) {
   settings.proximal = kPolishProximals[number];
   MethodLimits limits = less(limits_, result_.work);
   limits.max_iterations = 0;
-  const MethodResult r = polish_bodies(p_, scale_, settings, limits, bodies_, w_.polish, best_);
+  const MethodResult r = polish_velocities(p_, scale_, settings, limits, space_, w_.polish, best_);
   const bool better = r.residual < 0.5 * result_.residual;
   result_.iterations += r.iterations;
   result_.work += r.work;
   result_.residual = std::min(result_.residual, r.residual);
-  if (better) bodies_.scale_impulses(best_, w_.x);
+  if (better) space_.scale_impulses(best_, w_.x);
   return better;
 }
 
 MethodResult Run::run() {
-  bodies_.scale_impulses(best_, w_.x);
-  bodies_.free_motion(w_.x, w_.v);
-  w_.R.resize(bodies_.rows());
+  space_.scale_impulses(best_, w_.x);
+  space_.free_motion(w_.x, w_.v);
+  w_.R.resize(space_.rows());
   w_.next_x = w_.x;
   w_.next_v = w_.v;
   w_.candidate.gamma = best_.gamma;
   judge();
   if (!stop()) sweep(w_.x, w_.v, settings_.first_sweeps);
   std::array<double, kMemory> memory{};
-  const double rows = std::sqrt(static_cast<double>(std::max<Index>(bodies_.rows(), 1)));
+  const double rows = std::sqrt(static_cast<double>(std::max<Index>(space_.rows(), 1)));
   double weight = 1, least = HUGE_VAL;
   for (int idle = 0, near_ends = 0, stalls = 0; !stop();) {
-    bodies_.free_motion(w_.x, w_.v);
+    space_.free_motion(w_.x, w_.v);
     const double before = size_of(w_.x, w_.v);
     judge();
     if (stop() || !std::isfinite(before)) break;
@@ -234,10 +234,10 @@ MethodResult Run::run() {
 
 }  // namespace
 
-MethodResult descend_bodies(const CanonicalProblem& p, const ProblemScale& scale,
-                            const BodyDescentSettings& settings, const MethodLimits& limits,
-                            BodySpace& bodies, BodyDescentWorkspace& work, Solution& x) {
-  return Run(p, scale, settings, limits, bodies, work, x).run();
+MethodResult descend_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                                const VelocityDescentSettings& settings, const MethodLimits& limits,
+                                VelocitySpace& space, VelocityDescentWorkspace& work, Solution& x) {
+  return Run(p, scale, settings, limits, space, work, x).run();
 }
 
 }  // namespace orthant::internal

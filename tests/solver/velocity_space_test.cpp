@@ -54,7 +54,7 @@ void expect_same_by_body_and_by_contact(const CanonicalProblem& p, Method method
   EXPECT_LE((by_body.gamma - expanded.gamma).norm(), 1e-8 * (1 + expanded.gamma.norm()));
 }
 
-TEST(BodySpace, SweepsGiveWhatSweepsOverTheMatrixGive) {
+TEST(VelocitySpace, SweepsGiveWhatSweepsOverTheMatrixGive) {
   SplitMix rng(11);
   for (const int dim : {2, 3, 5}) {
     for (const bool exact : {true, false}) {
@@ -67,7 +67,7 @@ TEST(BodySpace, SweepsGiveWhatSweepsOverTheMatrixGive) {
   }
 }
 
-TEST(BodySpace, NewtonGivesWhatNewtonOnTheMatrixGives) {
+TEST(VelocitySpace, NewtonGivesWhatNewtonOnTheMatrixGives) {
   SplitMix rng(12);
   for (const int dim : {2, 3, 5}) {
     for (const int joints : {0, 2}) {
@@ -80,7 +80,7 @@ TEST(BodySpace, NewtonGivesWhatNewtonOnTheMatrixGives) {
   }
 }
 
-TEST(BodySpace, AnAcceptedStartIsReturnedAsItIs) {
+TEST(VelocitySpace, AnAcceptedStartIsReturnedAsItIs) {
   SplitMix rng(13);
   const CanonicalProblem p = loose(rng, 3, true, 1);
   SolveWorkspace work;
@@ -94,7 +94,7 @@ TEST(BodySpace, AnAcceptedStartIsReturnedAsItIs) {
   EXPECT_EQ(x.v, start.v);
 }
 
-TEST(BodySpace, AnswersAreFinishedToRounding) {
+TEST(VelocitySpace, AnswersAreFinishedToRounding) {
   SplitMix rng(14);
   for (int i = 0; i < 20; ++i) {
     const CanonicalProblem p = loose(rng, 3, true, i % 3);
@@ -106,7 +106,7 @@ TEST(BodySpace, AnswersAreFinishedToRounding) {
 }
 
 /// Many more contact rows than velocities: impulses are not unique, velocities may not be either.
-TEST(BodySpace, AStartOfASimilarProblemSavesIterationsAndNeverCosts) {
+TEST(VelocitySpace, AStartOfASimilarProblemSavesIterationsAndNeverCosts) {
   SplitMix rng(15);
   int warm_iterations = 0, cold_iterations = 0;
   for (int i = 0; i < 20; ++i) {
@@ -127,7 +127,7 @@ TEST(BodySpace, AStartOfASimilarProblemSavesIterationsAndNeverCosts) {
 }
 
 /// A light ball under a heavy one, at rest: impulses are the weights above, velocities zero.
-TEST(BodySpace, ALightBodyCarriesAnyLoad) {
+TEST(VelocitySpace, ALightBodyCarriesAnyLoad) {
   for (const double ratio : {1e4, 1e8, 1e10, 1e12}) {
     SCOPED_TRACE(ratio);
     CanonicalProblem p;
@@ -175,7 +175,7 @@ CanonicalProblem plate(int side, SplitMix& rng) {
   return p;
 }
 
-TEST(BodySpace, APlateOnThousandsOfPointsRestsOnAFew) {
+TEST(VelocitySpace, APlateOnThousandsOfPointsRestsOnAFew) {
   SplitMix rng(17);
   const CanonicalProblem p = plate(60, rng);
   Solution x;
@@ -187,7 +187,7 @@ TEST(BodySpace, APlateOnThousandsOfPointsRestsOnAFew) {
 }
 
 /// Methods that would form a matrix of 1e7 entries and factorise it are left out.
-TEST(BodySpace, APlateBetweenTwoFloorsThatAreTooNearEndsSoon) {
+TEST(VelocitySpace, APlateBetweenTwoFloorsThatAreTooNearEndsSoon) {
   SplitMix rng(18);
   CanonicalProblem p = plate(60, rng);
   for (Index i = 0; i < p.row_count(); i += 2) {
@@ -199,13 +199,12 @@ TEST(BodySpace, APlateBetweenTwoFloorsThatAreTooNearEndsSoon) {
   const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
   EXPECT_NE(report.outcome, Outcome::Converged);
   EXPECT_TRUE(x.v.allFinite() && x.lambda.allFinite());
-  for (const Attempt& attempt : report.attempts) {
-    EXPECT_NE(attempt.method, Method::MinMapNewton);
-    EXPECT_NE(attempt.method, Method::FischerNewton);
-  }
+  double work = 0;
+  for (const Attempt& attempt : report.attempts) work += attempt.work;
+  EXPECT_LT(work, 1e9);  // some seconds at most
 }
 
-TEST(BodySpace, WorkspacesKeepNoMemoryOfOtherProblems) {
+TEST(VelocitySpace, WorkspacesKeepNoMemoryOfOtherProblems) {
   SplitMix rng(16);
   const CanonicalProblem a = loose(rng, 3, true, 1), b = loose(rng, 2, true, 0);
   SolveWorkspace used, fresh;

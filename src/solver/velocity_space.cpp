@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/body_space.cpp: rows by body, block sweeps, Newton steps in velocities. See the header.
-#include "solver/body_space.hpp"
+// solver/velocity_space.cpp: rows by body, block sweeps, Newton steps in velocities. See the
+// header.
+#include "solver/velocity_space.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -80,7 +81,7 @@ inline void solve_block(const Law& law, const double* A, const double* q, double
 
 }  // namespace
 
-bool BodySpace::fits(const CanonicalProblem& p) {
+bool VelocitySpace::fits(const CanonicalProblem& p) {
   if (p.H.kind() != VelocityMatrix::Kind::BlockDiagonal || p.velocity_count() == 0) return false;
   if (p.D.empty() && p.C.empty()) return false;
   for (Index c = 0; c < p.F.row_block_count(); ++c) {
@@ -92,7 +93,7 @@ bool BodySpace::fits(const CanonicalProblem& p) {
 }
 
 /// Block c of A, still unscaled: J and H⁻¹Jᵀ, entry by entry.
-void BodySpace::add_rows(const BlockRows& A, Index c, const Law& law, Index at) {
+void VelocitySpace::add_rows(const BlockRows& A, Index c, const Law& law, Index at) {
   const bool split = law.is_separable();
   const int parts = split ? law.dim : 1, dim = split ? 1 : law.dim;
   for (int part = 0; part < parts; ++part) {
@@ -120,7 +121,7 @@ void BodySpace::add_rows(const BlockRows& A, Index c, const Law& law, Index at) 
 }
 
 /// Brings every block to unit diagonal and the right-hand side to size one.
-void BodySpace::find_scales(const CanonicalProblem& p, const ProblemScale& scale) {
+void VelocitySpace::find_scales(const CanonicalProblem& p, const ProblemScale& scale) {
   const Index bilateral = p.bilateral_count();
   for (ScaledBlock& block : blocks_) {
     Law& law = block.law;
@@ -161,10 +162,10 @@ void BodySpace::find_scales(const CanonicalProblem& p, const ProblemScale& scale
   force_ = std::sqrt(squares / std::max<Index>(rows(), 1));
   if (!(force_ > 0) || !std::isfinite(force_)) force_ = 1;
   b_ = b_.cwiseProduct(row_scale_) / force_;
-  v_free_ = scale.v_free.cwiseQuotient(body_scale_) / force_;
+  v_free_ = scale.v_free.cwiseQuotient(velocity_scale_) / force_;
 }
 
-void BodySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
+void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
   const Index bilateral = p.bilateral_count();
   const bool invertible = inverse_.factorize(p.H);
   ORTHANT_ASSERT(invertible);
@@ -175,15 +176,15 @@ void BodySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
   W_.clear();
   entry_begin_.assign(1, 0);
   row_scale_.setOnes(bilateral + p.row_count());
-  body_scale_.setOnes(p.velocity_count());
+  velocity_scale_.setOnes(p.velocity_count());
   prepared_ = false;
 
   H_.assign(p.H.all_values().begin(), p.H.all_values().end());
-  body_begin_.assign(p.H.offsets().begin(), p.H.offsets().end());
+  block_begin_.assign(p.H.offsets().begin(), p.H.offsets().end());
   double* h = H_.data();
   for (Index i = 0; i < p.H.block_count(); ++i) {
     const Index n = p.H.block_size(i);
-    double* s = body_scale_.data() + p.H.block_begin(i);
+    double* s = velocity_scale_.data() + p.H.block_begin(i);
     for (Index r = 0; r < n; ++r) {
       const double d = std::abs(h[r * n + r]);
       s[r] = d > 0 ? 1 / std::sqrt(d) : 1.0;
@@ -223,7 +224,7 @@ void BodySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
     const int dim = block.law.dim;
     const double* s = row_scale_.data() + block.at;
     for (const Entry* e = begin_of(c); e != end_of(c); ++e) {
-      const double* t = body_scale_.data() + e->column;
+      const double* t = velocity_scale_.data() + e->column;
       for (int r = 0; r < dim; ++r) {
         for (Index j = 0; j < e->width; ++j) {
           J_[e->at + r * e->width + j] *= s[r] * t[j];
@@ -244,27 +245,27 @@ void BodySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
   }
 }
 
-void BodySpace::scale_impulses(const Solution& from, VecX& x) const {
+void VelocitySpace::scale_impulses(const Solution& from, VecX& x) const {
   x.resize(rows());
   x << from.gamma, from.lambda;
   x = x.cwiseQuotient(row_scale_) / force_;
 }
 
-void BodySpace::scale_velocities(const Solution& from, VecX& v) const {
-  v = from.v.cwiseQuotient(body_scale_) / force_;
+void VelocitySpace::scale_velocities(const Solution& from, VecX& v) const {
+  v = from.v.cwiseQuotient(velocity_scale_) / force_;
 }
 
-void BodySpace::unscale_impulses(const VecX& x, Solution& to) const {
+void VelocitySpace::unscale_impulses(const VecX& x, Solution& to) const {
   const Index n = static_cast<Index>(to.gamma.size());
   to.gamma = force_ * row_scale_.head(n).cwiseProduct(x.head(n));
   to.lambda = force_ * row_scale_.tail(rows() - n).cwiseProduct(x.tail(rows() - n));
 }
 
-void BodySpace::unscale_velocities(const VecX& v, Solution& to) const {
-  to.v = force_ * body_scale_.cwiseProduct(v);
+void VelocitySpace::unscale_velocities(const VecX& v, Solution& to) const {
+  to.v = force_ * velocity_scale_.cwiseProduct(v);
 }
 
-void BodySpace::free_motion(const VecX& x, VecX& v) const {
+void VelocitySpace::free_motion(const VecX& x, VecX& v) const {
   v = v_free_;
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     const double* xc = x.data() + blocks_[c].at;
@@ -273,7 +274,7 @@ void BodySpace::free_motion(const VecX& x, VecX& v) const {
   }
 }
 
-void BodySpace::relative(const VecX& v, const VecX& x, VecX& y) const {
+void VelocitySpace::relative(const VecX& v, const VecX& x, VecX& y) const {
   y = b_;
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     const ScaledBlock& block = blocks_[c];
@@ -286,7 +287,7 @@ void BodySpace::relative(const VecX& v, const VecX& x, VecX& y) const {
   }
 }
 
-void BodySpace::product(const VecX& x, VecX& Wx) const {
+void VelocitySpace::product(const VecX& x, VecX& Wx) const {
   velocity_.setZero(velocities());
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     for (const Entry* e = begin_of(c); e != end_of(c); ++e)
@@ -297,15 +298,15 @@ void BodySpace::product(const VecX& x, VecX& Wx) const {
   Wx -= b_;
 }
 
-void BodySpace::balance(const VecX& v, const VecX& x, VecX& r) const {
+void VelocitySpace::balance(const VecX& v, const VecX& x, VecX& r) const {
   // Ĥ (v − v_free) − Jᵀx: k itself is never needed.
   velocity_ = v - v_free_;
   r.setZero(velocities());
   const double* h = H_.data();
-  for (std::size_t i = 0; i + 1 < body_begin_.size(); ++i) {
-    const Index n = body_begin_[i + 1] - body_begin_[i];
-    add_product(h, static_cast<int>(n), n, velocity_.data() + body_begin_[i],
-                r.data() + body_begin_[i]);
+  for (std::size_t i = 0; i + 1 < block_begin_.size(); ++i) {
+    const Index n = block_begin_[i + 1] - block_begin_[i];
+    add_product(h, static_cast<int>(n), n, velocity_.data() + block_begin_[i],
+                r.data() + block_begin_[i]);
     h += n * n;
   }
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
@@ -317,7 +318,7 @@ void BodySpace::balance(const VecX& v, const VecX& x, VecX& r) const {
   }
 }
 
-double BodySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) const {
+double VelocitySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) const {
   double largest = 0;
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     const ScaledBlock& block = blocks_[c];
@@ -359,38 +360,38 @@ double BodySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) cons
 }
 
 /// Pattern of the matrix, and where the product of two entries of a block goes.
-void BodySpace::prepare_matrix() {
-  const std::size_t bodies = body_begin_.size() - 1;
-  if (neighbours_.size() < bodies) neighbours_.resize(bodies);
-  for (std::size_t i = 0; i < bodies; ++i) neighbours_[i].assign(1, static_cast<Index>(i));
+void VelocitySpace::prepare_matrix() {
+  const std::size_t count = block_begin_.size() - 1;
+  if (neighbours_.size() < count) neighbours_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) neighbours_[i].assign(1, static_cast<Index>(i));
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     for (const Entry* a = begin_of(c); a != end_of(c); ++a) {
       for (const Entry* b = begin_of(c); b != end_of(c); ++b) {
-        if (a->body != b->body) neighbours_[a->body].push_back(b->body);
+        if (a->block != b->block) neighbours_[a->block].push_back(b->block);
       }
     }
   }
   matrix_.clear();
-  body_place_.resize(bodies);
-  const auto size_of = [&](Index i) { return body_begin_[i + 1] - body_begin_[i]; };
-  for (std::size_t i = 0; i < bodies; ++i) {
+  block_place_.resize(count);
+  const auto size_of = [&](Index i) { return block_begin_[i + 1] - block_begin_[i]; };
+  for (std::size_t i = 0; i < count; ++i) {
     std::vector<Index>& list = neighbours_[i];
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     matrix_.begin_row(size_of(static_cast<Index>(i)));
-    for (const Index j : list) matrix_.add(j, body_begin_[j], size_of(j));
+    for (const Index j : list) matrix_.add(j, block_begin_[j], size_of(j));
   }
   const double* first = matrix_.all_values().data();
   place_.clear();
   const auto find = [&](Index i, Index j) {
     return static_cast<std::size_t>(matrix_.find(i, j) - first);
   };
-  for (std::size_t i = 0; i < bodies; ++i)
-    body_place_[i] = find(static_cast<Index>(i), static_cast<Index>(i));
+  for (std::size_t i = 0; i < count; ++i)
+    block_place_[i] = find(static_cast<Index>(i), static_cast<Index>(i));
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     for (const Entry* a = begin_of(c); a != end_of(c); ++a) {
       for (const Entry* b = begin_of(c); b != end_of(c); ++b)
-        place_.push_back(find(a->body, b->body));
+        place_.push_back(find(a->block, b->block));
     }
   }
   lu_.analyze(matrix_);
@@ -400,12 +401,12 @@ void BodySpace::prepare_matrix() {
   prepared_ = true;
 }
 
-double BodySpace::factor_work() {
+double VelocitySpace::factor_work() {
   if (!prepared_) prepare_matrix();
   return lu_.flops();
 }
 
-void BodySpace::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
+void VelocitySpace::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
   if (!prepared_) prepare_matrix();
   const ScaledBlock& block = blocks_[c];
   const int n = block.law.dim;
@@ -433,13 +434,13 @@ void BodySpace::set_block(Index c, const BlockJacobian& jacobian, double alpha) 
   }
 }
 
-bool BodySpace::factorize() {
+bool VelocitySpace::factorize() {
   double* values = matrix_.all_values().data();
   std::fill(values, values + matrix_.all_values().size(), 0.0);
   const double* h = H_.data();
-  for (std::size_t i = 0; i + 1 < body_begin_.size(); ++i) {
-    const Index n = body_begin_[i + 1] - body_begin_[i];
-    double* out = values + body_place_[i];
+  for (std::size_t i = 0; i + 1 < block_begin_.size(); ++i) {
+    const Index n = block_begin_[i + 1] - block_begin_[i];
+    double* out = values + block_place_[i];
     for (Index t = 0; t < n * n; ++t) out[t] += h[t];
     h += n * n;
   }
@@ -478,7 +479,7 @@ bool BodySpace::factorize() {
   return lu_.factorize(matrix_);
 }
 
-void BodySpace::solve(const VecX* r, const VecX& R, VecX& dv, VecX& dx) {
+void VelocitySpace::solve(const VecX* r, const VecX& R, VecX& dv, VecX& dx) {
   dx.resize(rows());
   right_.setZero(velocities());
   if (r != nullptr) right_ -= *r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/body_proximal.cpp: (rigid pile, near answer) => answer, by proximal steps in velocities.
+// solver/velocity_proximal.cpp: (rigid pile, near answer) => answer, by proximal steps in
+// velocities.
 //
 //   x⁺(v) = P(x − σ (J v + b)),   Ĥ (v − v_free) = Jᵀ x⁺(v),   x ← x⁺,   σ grows
 //
@@ -10,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solver/body_methods.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -32,13 +33,14 @@ constexpr int kPatience = 8;       // proximal steps, failed ones included, with
 
 class Run {
  public:
-  Run(const CanonicalProblem& p, const ProblemScale& scale, const BodyProximalSettings& settings,
-      const MethodLimits& limits, BodySpace& bodies, BodyProximalWorkspace& w, Solution& best)
+  Run(const CanonicalProblem& p, const ProblemScale& scale,
+      const VelocityProximalSettings& settings, const MethodLimits& limits, VelocitySpace& space,
+      VelocityProximalWorkspace& w, Solution& best)
       : p_(p),
         scale_(scale),
         settings_(settings),
         limits_(limits),
-        bodies_(bodies),
+        space_(space),
         w_(w),
         best_(best),
         max_iterations_(limits.iterations_or(settings.max_iterations)) {}
@@ -55,10 +57,10 @@ class Run {
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
-  const BodyProximalSettings& settings_;
+  const VelocityProximalSettings& settings_;
   const MethodLimits& limits_;
-  BodySpace& bodies_;
-  BodyProximalWorkspace& w_;
+  VelocitySpace& space_;
+  VelocityProximalWorkspace& w_;
   Solution& best_;
   const int max_iterations_;
   MethodResult result_;
@@ -69,8 +71,8 @@ class Run {
 /// |Ĥ (v − v_free) − Jᵀ x⁺(v)|; leaves x⁺ in `next`, the difference in r, and the matrix when
 /// asked.
 double Run::imbalance(const VecX& v, bool matrix) {
-  bodies_.relative(v, w_.x, w_.y);
-  const auto& blocks = bodies_.blocks();
+  space_.relative(v, w_.x, w_.y);
+  const auto& blocks = space_.blocks();
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Law& law = blocks[c].law;
     const Index at = blocks[c].at;
@@ -82,14 +84,14 @@ double Run::imbalance(const VecX& v, bool matrix) {
       // dx⁺ = −Y dy: the step in x is what R says, no equation of its own.
       std::fill(J.X, J.X + law.dim * law.dim, 0.0);
       for (int i = 0; i < law.dim; ++i) J.X[i * law.dim + i] = 1;
-      bodies_.set_block(static_cast<Index>(c), J, 0);
+      space_.set_block(static_cast<Index>(c), J, 0);
     } else {
       projection_residual(law, x, y, sigma_, R);
     }
     for (int i = 0; i < law.dim; ++i) w_.next[at + i] = x[i] - R[i];
   }
-  bodies_.balance(v, w_.next, w_.r);
-  result_.work += 2 * bodies_.product_work();
+  space_.balance(v, w_.next, w_.r);
+  result_.work += 2 * space_.product_work();
   return w_.r.norm();
 }
 
@@ -98,10 +100,10 @@ bool Run::newton_step(double& size) {
   (void)imbalance(w_.v, true);
   ++result_.iterations;
   ++newton_steps_;
-  result_.work += bodies_.factor_work();
-  if (!bodies_.factorize()) return false;
-  bodies_.solve(&w_.r, w_.zero, w_.dv, w_.dx);
-  result_.work += 2 * bodies_.product_work();
+  result_.work += space_.factor_work();
+  if (!space_.factorize()) return false;
+  space_.solve(&w_.r, w_.zero, w_.dv, w_.dx);
+  result_.work += 2 * space_.product_work();
   if (!w_.dv.allFinite()) return false;
   double t = 1;
   for (int trial = 0; trial < kTrials; ++trial, t *= kShorter) {
@@ -118,9 +120,9 @@ bool Run::newton_step(double& size) {
 /// Sweeps on the problem of the proximal step, from x⁺(v).
 void Run::smooth() {
   (void)imbalance(w_.v, false);
-  bodies_.free_motion(w_.next, w_.v);
-  for (int i = 0; i < kSmoothSweeps; ++i) (void)bodies_.sweep(1 / sigma_, &w_.x, w_.next, w_.v);
-  result_.work += kSmoothSweeps * bodies_.sweep_work();
+  space_.free_motion(w_.next, w_.v);
+  for (int i = 0; i < kSmoothSweeps; ++i) (void)space_.sweep(1 / sigma_, &w_.x, w_.next, w_.v);
+  result_.work += kSmoothSweeps * space_.sweep_work();
   ++smoothings_;
 }
 
@@ -140,11 +142,11 @@ bool Run::proximal_step() {
 }
 
 void Run::judge() {
-  bodies_.free_motion(w_.x, w_.trial);
-  bodies_.unscale_impulses(w_.x, w_.candidate);
-  bodies_.unscale_velocities(w_.trial, w_.candidate);
+  space_.free_motion(w_.x, w_.trial);
+  space_.unscale_impulses(w_.x, w_.candidate);
+  space_.unscale_velocities(w_.trial, w_.candidate);
   const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 2 * bodies_.product_work();
+  result_.work += 2 * space_.product_work();
   limits_.record(Method::NonsmoothNewton, result_.iterations, value);
   if (!(value < result_.residual)) return;
   result_.residual = value;
@@ -155,10 +157,10 @@ void Run::judge() {
 }
 
 MethodResult Run::run() {
-  bodies_.scale_impulses(best_, w_.x);
-  bodies_.free_motion(w_.x, w_.v);
+  space_.scale_impulses(best_, w_.x);
+  space_.free_motion(w_.x, w_.v);
   w_.next = w_.x;
-  w_.zero.setZero(bodies_.rows());
+  w_.zero.setZero(space_.rows());
   w_.candidate.gamma = best_.gamma;
   judge();
   double mark = result_.residual;
@@ -185,10 +187,11 @@ MethodResult Run::run() {
 
 }  // namespace
 
-MethodResult proximal_bodies(const CanonicalProblem& p, const ProblemScale& scale,
-                             const BodyProximalSettings& settings, const MethodLimits& limits,
-                             BodySpace& bodies, BodyProximalWorkspace& work, Solution& x) {
-  return Run(p, scale, settings, limits, bodies, work, x).run();
+MethodResult proximal_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                                 const VelocityProximalSettings& settings,
+                                 const MethodLimits& limits, VelocitySpace& space,
+                                 VelocityProximalWorkspace& work, Solution& x) {
+  return Run(p, scale, settings, limits, space, work, x).run();
 }
 
 }  // namespace orthant::internal
