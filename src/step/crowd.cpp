@@ -148,10 +148,9 @@ void fill_contacts(StepRun& run, double dt) {
                          model.shape(contact.shape_b).material);
     c.friction = material.friction;
     c.softness = material.compliance / (dt * dt);
-    NormalBiasT<double> bias{.h = dt, .beta = 1, .compliant = material.compliance > 0};
-    const double size = std::min(shape_size(model, run.parameters, contact.shape_a),
-                                 shape_size(model, run.parameters, contact.shape_b));
-    bias.max_push = push_limit(weight * dt, size, dt);
+    const bool compliant = material.compliance > 0;
+    bool bounces = false;
+    NormalBiasT<double> bias{.h = dt, .beta = 1};
     if (material.restitution > 0) {
       const auto rate = [&](const VecX& v) {
         return c.normal.dot(point_velocity(body_a, c.lever_a, v) -
@@ -165,10 +164,14 @@ void fill_contacts(StepRun& run, double dt) {
         const Vec3 b = point_velocity(body_b, c.lever_b, body_b.is_dynamic() ? free : run.x.v);
         return c.normal.dot(a - b);
       };
-      bias.bounces = bias.approach < -threshold && bias.approach < 0 &&
-                     (contact.gap <= 0 || contact.gap + dt * free_rate() <= 0);
+      bounces = bias.approach < -threshold && bias.approach < 0 &&
+                (contact.gap <= 0 || contact.gap + dt * free_rate() <= 0);
     }
-    c.bias = normal_bias(contact.gap, bias);
+    const BiasBranch branch = choose_bias(contact.gap, compliant, bounces, bias);
+    c.bias = normal_bias(branch, contact.gap, bias);
+    if (branch == BiasBranch::Overlap)  // states that come overlapped are pushed apart gently
+      c.bias = std::max(c.bias, -push_limit(weight * dt, contact.size, dt));
+    if (bounces) c.bias = std::min(c.bias, bias.restitution * bias.approach);
     const WarmStart::Entry* entry = work.matched[i];
     c.impulse = entry != nullptr ? Vec3(scale * entry->impulse_W) : Vec3::Zero();
   }
