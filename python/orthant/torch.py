@@ -36,6 +36,23 @@ def _needs_float(x: Tensor, where: str) -> Tensor:
     return x
 
 
+class _Once(torch.autograd.Function):
+    """`function(*given, *by)` as the backward of a layer, which has none itself.
+
+    It is connected to all that the layer read, so a second derivative always comes here: PyTorch's
+    own `once_differentiable` lets it pass as zero where the loss is linear.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., tuple[Tensor | None, ...]],
+                *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+        return function(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *by: Tensor) -> tuple[Tensor | None, ...]:
+        raise Error("second derivatives: a layer of ot.torch has first derivatives only")
+
+
 class _Rollout(torch.autograd.Function):
     """(B, q), (B, v), (B, steps, u) or None, (B, names) => all frames of q and v."""
 
@@ -48,12 +65,14 @@ class _Rollout(torch.autograd.Function):
         return _like(frames_q, q), _like(frames_v, v)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_q: Tensor, by_v: Tensor) -> tuple[Tensor | None, ...]:
-        q, v, u, values = ctx.saved_tensors
-        gq, gv, gu, gp = ctx.layer.pull_back(ctx.tape, _array(q), _array(by_q), _array(by_v))
-        return (None, _like(gq, q), _like(gv, v), None if u is None else _like(gu, u),
-                _like(gp, values))
+        def pull(q: Tensor, v: Tensor, u: Tensor | None, values: Tensor, by_q: Tensor,
+                 by_v: Tensor) -> tuple[Tensor | None, ...]:
+            gq, gv, gu, gp = ctx.layer.pull_back(ctx.tape, _array(q), _array(by_q), _array(by_v))
+            return (_like(gq, q), _like(gv, v), None if u is None else _like(gu, u),
+                    _like(gp, values))
+
+        return (None, *_Once.apply(pull, *ctx.saved_tensors, by_q, by_v))
 
 
 def rollout(model: Model, settings: StepSettings, q: Tensor, v: Tensor, u: Tensor | None = None,
@@ -116,11 +135,12 @@ class _Lcp(torch.autograd.Function):
         return _like(z, q)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_z: Tensor) -> tuple[Tensor | None, ...]:
-        M, q = ctx.saved_tensors
-        by_M, by_q = ctx.layer.pull_back(_array(M), _array(q), *ctx.answer, _array(by_z))
-        return None, _like(by_M, M), _like(by_q, q)
+        def pull(M: Tensor, q: Tensor, by_z: Tensor) -> tuple[Tensor | None, ...]:
+            by_M, by_q = ctx.layer.pull_back(_array(M), _array(q), *ctx.answer, _array(by_z))
+            return _like(by_M, M), _like(by_q, q)
+
+        return (None, *_Once.apply(pull, *ctx.saved_tensors, by_z))
 
 
 def lcp(M: Tensor, q: Tensor, *, equations: int = 0, settings: SolveSettings | None = None,
