@@ -91,10 +91,11 @@ class RolloutTape:
                      q: ArrayLike | None = None, v: ArrayLike | None = None,
                      u: ArrayLike | None = None, settings: StepGradientSettings | None = None
                      ) -> tuple[Floats, Floats]:
-        """How all states move with one change of the data: dq and dv, ([B,] steps + 1, v_size) each.
+        """How all states move with one change of the data: dq and dv, shaped like tape.q and tape.v.
 
-        For few directions and many outputs. dq is the tangent (as State.v times s), and so is the
-        change q; parameters: name => change; u: (steps, control_count).
+        For few directions and many outputs. q, (q_size,), and dq are changes of the numbers of
+        State.q, as in pull_back(): the two are transposes of each other. A quaternion counts as
+        normalised. v: (v_size,); parameters: name => change; u: (steps, control_count).
         """
         dp = None
         if parameters is not None:

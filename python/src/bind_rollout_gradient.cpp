@@ -38,6 +38,8 @@ void fields(Tag<RolloutCertificate>, auto&& field) {
   field("solve_error", &C::solve_error, "Worst linear solve, relative.");
   field("residual", &C::residual, "Worst answer differentiated.");
   field("impacts", &C::impacts, "Located, their times differentiated.");
+  field("kinks", &C::kinks, "Of the data in all steps, and of the initial state.");
+  field("kink", &C::kink, "The first of them, with its step.");
 }
 
 void fields(Tag<StepCertificate>, auto&& field) {
@@ -53,9 +55,20 @@ void fields(Tag<StepCertificate>, auto&& field) {
   field("residual", &C::residual, "Worst answer differentiated.");
   field("element", &C::element, "The choice taken at floating rows.");
   field("impacts", &C::impacts, "Located, their times differentiated.");
+  field("kinks", &C::kinks, "Of the data: springs at rest length, flush faces.");
+  field("start_kinks", &C::start_kinks, "Of the state before: contacts and limits just closed.");
+  field("kink", &C::kink, "The first of both, in words.");
 }
 
 namespace {
+
+/// visit(place in q, place in v or -1: fixed, dimension) for every node of the flexible parts.
+template <class Visit>
+void for_each_node(const Model& model, Visit&& visit) {
+  for (const FlexiblePart& part : model.flexible_parts())
+    for (Index i = 0; i < part.node_count; ++i)
+      visit(part.q_begin + part.dim * i, part.v_begin[static_cast<std::size_t>(i)], Index{part.dim});
+}
 
 /// Derivative by the tangent of q from that by the numbers of q; adds to `out`.
 void add_tangent(const Model& model, const double* q, const double* by_q, VecX& out) {
@@ -69,6 +82,9 @@ void add_tangent(const Model& model, const double* q, const double* by_q, VecX& 
     const Vec3 u = Vec3::Map(q + body.q_begin + 4), gu = Vec3::Map(g + 4);
     Vec3::Map(t + 3) += 0.5 * (w * gu - g[3] * u + u.cross(gu));
   }
+  for_each_node(model, [&](Index at, Index v, Index dim) {
+    for (Index i = 0; i < dim && v >= 0; ++i) out[v + i] += by_q[at + i];
+  });
 }
 
 /// Derivative by the numbers of q from that by its tangent.
@@ -84,14 +100,57 @@ void numbers_from_tangent(const Model& model, const double* q, const VecX& tange
     g[3] += -2 * u.dot(turn);
     Vec3::Map(g + 4) += 2 * (w * turn + turn.cross(u));
   }
+  for_each_node(model, [&](Index at, Index v, Index dim) {
+    for (Index i = 0; i < dim && v >= 0; ++i) out[at + i] += tangent[v + i];
+  });
 }
 
-/// A fixed body's numbers pass through a rollout unchanged.
+/// Numbers of fixed bodies and nodes pass through a rollout unchanged.
 void pass_fixed(const Model& model, const double* by_q, double* out) {
   for (const Body& body : model.bodies()) {
     if (body.v_begin != kNone) continue;
     for (Index i = 0; i < body.q_size; ++i) out[body.q_begin + i] += by_q[body.q_begin + i];
   }
+  for_each_node(model, [&](Index q, Index v, Index dim) {
+    for (Index i = 0; i < dim && v < 0; ++i) out[q + i] += by_q[q + i];
+  });
+}
+
+/// Change of the numbers of q from a tangent there: dp = ½ (0, θ) p. Adds to `out`.
+void push_numbers(const Model& model, const double* q, const double* tangent, double* out) {
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const double* t = tangent + body.v_begin;
+    double* d = out + body.q_begin;
+    for (int i = 0; i < 3; ++i) d[i] += t[i];
+    if (body.planar) continue;
+    const double w = q[body.q_begin + 3];
+    const Vec3 u = Vec3::Map(q + body.q_begin + 4), turn = Vec3::Map(t + 3);
+    d[3] += -0.5 * turn.dot(u);
+    Vec3::Map(d + 4) += 0.5 * (w * turn + turn.cross(u));
+  }
+  for_each_node(model, [&](Index at, Index v, Index dim) {
+    for (Index i = 0; i < dim && v >= 0; ++i) out[at + i] += tangent[v + i];
+  });
+}
+
+/// The tangent of a change of the numbers of q: θ = 2 vec(dp p*).
+VecX tangent_of_numbers(const Model& model, const double* q, const double* change) {
+  VecX out = VecX::Zero(model.v_size());
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const double* d = change + body.q_begin;
+    double* t = out.data() + body.v_begin;
+    for (int i = 0; i < 3; ++i) t[i] = d[i];
+    if (body.planar) continue;
+    const double w = q[body.q_begin + 3];
+    const Vec3 u = Vec3::Map(q + body.q_begin + 4), du = Vec3::Map(d + 4);
+    Vec3::Map(t + 3) = 2 * (w * du - d[3] * u + u.cross(du));
+  }
+  for_each_node(model, [&](Index at, Index v, Index dim) {
+    for (Index i = 0; i < dim && v >= 0; ++i) out[v + i] = change[at + i];
+  });
+  return out;
 }
 
 /// B tapes of one model. Keeps the model's Python object alive.
@@ -219,19 +278,22 @@ class TapeBatch {
     return d;
   }
 
-  /// One change for all worlds, tangent coordinates; frames of dq and dv, (B, steps + 1, v_size).
+  /// One change for all worlds, of the numbers of q as pull_back() has them; frames of dq and dv,
+  /// (B, steps + 1, q_size) and (B, steps + 1, v_size).
   nb::tuple push_forward(nb::handle dq, nb::handle dv, nb::handle du, nb::handle dp,
                          const StepGradientSettings& settings, int threads) const {
     const auto get = [](nb::handle x, const char* name, Index size) {
       return x.is_none() ? VecX() : to_vector(x, name, size);
     };
-    const StepTangent change{get(dq, "q", model_.v_size()), get(dv, "v", model_.v_size()), VecX(),
-                             get(dp, "parameters", static_cast<Index>(parameter_count_))};
+    const VecX numbers = get(dq, "q", model_.q_size());
+    const StepTangent given{VecX(), get(dv, "v", model_.v_size()), VecX(),
+                            get(dp, "parameters", static_cast<Index>(parameter_count_))};
     MatX controls;
     if (!du.is_none()) controls = to_matrix(du, "u", steps_, model_.control_count()).transpose();
     const std::size_t B = tapes_.size(), frames = static_cast<std::size_t>(steps_) + 1,
-                      nv = static_cast<std::size_t>(model_.v_size()), size = frames * nv;
-    std::vector<double> q(B * size), v(B * size);
+                      nq = static_cast<std::size_t>(model_.q_size()),
+                      nv = static_cast<std::size_t>(model_.v_size());
+    std::vector<double> q(B * frames * nq), v(B * frames * nv);
     std::vector<std::string> errors = errors_;
     Interrupts interrupts;
     {
@@ -241,20 +303,29 @@ class TapeBatch {
         for (std::size_t w = begin; w < end && !interrupts.stop(); ++w) {
           try {
             if (!errors[w].empty()) throw Error("world", errors[w]);
-            const RolloutTangent d = rollout_tangent(tapes_[w], change, controls, settings);
-            std::copy_n(d.q.data(), size, q.data() + w * size);
-            std::copy_n(d.v.data(), size, v.data() + w * size);
+            const RolloutTape& tape = tapes_[w];
+            StepTangent change = given;
+            if (numbers.size() > 0)
+              change.q = tangent_of_numbers(model_, tape.q.col(0).data(), numbers.data());
+            const RolloutTangent d = rollout_tangent(tape, change, controls, settings);
+            for (Index i = 0; i <= steps_; ++i) {
+              double* to = q.data() + (w * frames + static_cast<std::size_t>(i)) * nq;
+              push_numbers(model_, tape.q.col(i).data(), d.q.col(i).data(), to);
+              if (numbers.size() > 0) pass_fixed(model_, numbers.data(), to);
+            }
+            std::copy_n(d.v.data(), frames * nv, v.data() + w * frames * nv);
           } catch (const std::exception& e) {
             const nb::gil_scoped_acquire gil;
             errors[w] = e.what();
-            std::fill_n(q.data() + w * size, size, std::numeric_limits<double>::quiet_NaN());
-            std::fill_n(v.data() + w * size, size, std::numeric_limits<double>::quiet_NaN());
+            const double nan = std::numeric_limits<double>::quiet_NaN();
+            std::fill_n(q.data() + w * frames * nq, frames * nq, nan);
+            std::fill_n(v.data() + w * frames * nv, frames * nv, nan);
           }
         }
       });
     }
     interrupts.rethrow();
-    return nb::make_tuple(to_numpy(std::move(q), {B, frames, nv}),
+    return nb::make_tuple(to_numpy(std::move(q), {B, frames, nq}),
                           to_numpy(std::move(v), {B, frames, nv}), errors);
   }
 

@@ -101,14 +101,57 @@ def test_frames_in_between(block, rng):
 def test_forward_and_reverse_agree(block):
     tape = ot.record_rollout(block, block.default_parameters(), S, block.rest_state(), 6)
     dq, dv = tape.push_forward(parameters={"material/wood.friction": 1.0})
-    assert dq.shape == (7, 3)
+    assert dq.shape == tape.q.shape
     np.testing.assert_allclose(dv[:, 0], -9.81 * S.h * np.arange(7), atol=1e-9)
     by_q = np.zeros(6)
     by_q[3] = 1
-    np.testing.assert_allclose(tape.pull_back(by_q)["material/wood.friction"], dq[-1, 0], rtol=1e-9)
+    np.testing.assert_allclose(tape.pull_back(by_q)["material/wood.friction"], dq[-1, 3], rtol=1e-9)
     dq, _ = tape.push_forward(v=[1, 0, 0], u=np.ones((6, 1)))
     g = tape.pull_back(by_q)
-    np.testing.assert_allclose(dq[-1, 0], g.v[0] + g.u.sum(), rtol=1e-9)
+    np.testing.assert_allclose(dq[-1, 3], g.v[0] + g.u.sum(), rtol=1e-9)
+
+
+SOFT = """orthant: 1
+bodies: [{name: floor, motion: fixed, shapes: {type: half_space}},
+         {name: ball, position: [1, 0, 0.12], rotation: [0.1, 0.2, 0.3], velocity: [0.2, 0, -1],
+          angular_velocity: [1, 2, 3], shapes: {type: sphere, radius: 0.1}}]
+flexible: {type: box, name: soft, size: [0.2, 0.1, 0.1], cells: [2, 1, 1], young: 2e4, position: [0, 0, 0.003],
+           velocity: [0.1, 0, -0.5], fixed: {lower: [0.2, 0, 0]}}
+step: {h: 0.005, solver: {tolerance: 1e-13}}
+"""
+
+
+def test_both_products_speak_the_numbers_of_q(rng):
+    # Bodies in space, fixed ones, nodes that move and nodes that do not.
+    scene = ot.parse_scene(SOFT)
+    tape = ot.record_rollout(scene.model, scene.parameters, scene.settings, scene.state, 4)
+    by_q, by_v = rng.standard_normal(tape.q.shape), rng.standard_normal(tape.v.shape)
+    g = tape.pull_back(by_q, by_v)
+    q, v = rng.standard_normal(tape.q.shape[1]), rng.standard_normal(tape.v.shape[1])
+    dq, dv = tape.push_forward(q=q, v=v)
+    assert dq.shape == tape.q.shape and dv.shape == tape.v.shape
+    np.testing.assert_allclose(g.q @ q + g.v @ v, np.sum(by_q * dq) + np.sum(by_v * dv), rtol=1e-8)
+
+
+def test_nodes_of_flexible_parts(rng):
+    scene = ot.parse_scene(SOFT.replace("[0, 0, 0.003]", "[0, 0, 0.05]"))  # in the air
+    n, model, start = 3, scene.model, scene.state
+    tape = ot.record_rollout(model, scene.parameters, scene.settings, start, n)
+    w = np.zeros(tape.q.shape[1])
+    part = model.flexible_parts[0]
+    nodes = slice(part.q_begin, part.q_begin + 3 * part.node_count)
+    w[nodes] = rng.standard_normal(3 * part.node_count)
+    g = tape.pull_back(by_q=w)
+    run = lambda q: float(w @ ot.rollout(model, scene.parameters, scene.settings,  # noqa: E731
+                                         ot.State(q, start.v), n).q[-1])
+    free = [i for i in range(nodes.start, nodes.stop)
+            if start.q[i - (i - nodes.start) % 3] < 0.19]  # the nodes at x = 0.2 are fixed
+    for i in rng.choice(free, 6, replace=False):
+        a, b = start.q.copy(), start.q.copy()
+        a[i] += 1e-6
+        b[i] -= 1e-6
+        np.testing.assert_allclose(g.q[i], (run(a) - run(b)) / 2e-6, rtol=1e-5, atol=1e-6)
+    assert np.abs(g.q[nodes]).max() > 0.1
 
 
 def test_step_gradient(block):
