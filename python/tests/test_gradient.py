@@ -154,6 +154,16 @@ def test_nodes_of_flexible_parts(rng):
     assert np.abs(g.q[nodes]).max() > 0.1
 
 
+def test_numbers_out_of_range_are_refused_where_they_are_used(block):
+    for name, value in [("body/block.mass", -1.0), ("material/wood.friction", -0.1),
+                        ("material/wood.friction", 1e8), ("material/wood.restitution", 1.5),
+                        ("shape/block.half_x", 0.0)]:
+        p = block.default_parameters()
+        p[name] = value
+        with pytest.raises(ot.Error):
+            ot.rollout(block, p, S, block.rest_state(), 2)
+
+
 def test_step_gradient(block):
     record, x = ot.StepRecord(), block.rest_state()
     p = block.default_parameters()

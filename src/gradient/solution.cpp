@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradient/solution_impl.hpp"
 #include "gradient/spare.hpp"
@@ -111,7 +112,7 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
   std::vector<ContactState> states = std::move(m.certificate.states);  // their memory
   m.certificate = {};
   m.certificate.states = std::move(states);
-  m.probed = false;
+  m.probed = m.searched = false;
   m.nv = problem.velocity_count();
   m.nc = problem.bilateral_count();
   m.nl = problem.row_count();
@@ -273,7 +274,30 @@ Solution SolutionGradient::push_forward(const ProblemDerivative& change) {
   r.mu_r = change.mu_r;
   r.lo = change.lo;
   r.hi = change.hi;
-  return tangent(r);
+  Solution dx = tangent(r);
+  m.certificate.ambiguity = 0;
+  if (change.C.empty() && change.D.empty()) return dx;
+  // Test (ii): what other impulses would add to the change of v.
+  const double error = m.certificate.solve_error;
+  m.find_free();
+  if (m.free.lambda.size() > 0 || m.free.gamma.size() > 0) {
+    ResidualDerivative other;
+    other.balance = VecX::Zero(m.nv);
+    if (!change.C.empty())
+      with_values(p.C, change.C).multiply_transpose_add(1, m.free.gamma, other.balance);
+    if (!change.D.empty())
+      with_values(p.D, change.D).multiply_transpose_add(1, m.free.lambda, other.balance);
+    const VecX dv = tangent(other).v;
+    const double size = std::max({dx.v.norm(), dv.norm(), std::numeric_limits<double>::min()});
+    m.certificate.ambiguity = dv.norm() / size;
+  }
+  m.certificate.solve_error = error;
+  return dx;
+}
+
+const Solution& SolutionGradient::free_impulse() {
+  impl_->find_free();
+  return impl_->free;
 }
 
 }  // namespace orthant

@@ -3,6 +3,7 @@
 //   solution.cpp         the products, by data and by equations
 //   solution_laws.cpp    P, G and derivatives by the data of the laws, at the answer or on the path
 //   solution_system.cpp  the linear system: scales, factors, solves
+//   redundancy.cpp       impulses that are not unique
 #pragma once
 
 #include <vector>
@@ -33,6 +34,8 @@ struct SolutionGradient::Impl {
   VecX rhs, unknown, defect, trial, product;
   VecX incoming, outgoing, law_part;  // of a product
   JudgeWorkspace judged;
+  Solution free;         // see free_impulse()
+  bool searched = false;
 
   void differentiate_laws(const ProblemScale& scale);
   /// Moves x to the central path and differentiates the laws there.
@@ -58,6 +61,8 @@ struct SolutionGradient::Impl {
   /// Forwards a singular system may well have a solution, one of many: only the transposed one
   /// shows. Asks it once, where a contact could be let go.
   void probe();
+  /// Fills `free`, once.
+  void find_free();
 };
 
 }  // namespace orthant

@@ -57,7 +57,7 @@ class Stage {
   Index ties() const { return ties_; }
   double feature_margin() const { return feature_margin_; }
   /// Why the derivative is not exact; empty where it is.
-  const std::string& reason() const { return reason_; }
+  const std::string& reason() const { return reason_; }  // products may add to it
 
  private:
   struct Arguments {
@@ -70,12 +70,13 @@ class Stage {
     std::span<const SolveRecord> trials =
         {};  // where rows were found that this solve has, by round
   };
-  SolveContext context(const SolveRecord& at) const {
+  SolveContext context(const SolveRecord& at) const { return context(at, gradient_->answer()); }
+  SolveContext context(const SolveRecord& at, const Solution& answer) const {
     return {*context_.model,
             *context_.parameters,
             *context_.u,
             at,
-            gradient_->answer(),
+            answer,
             context_.with_parameters,
             medium_.acts() ? &medium_ : nullptr};
   }
@@ -108,6 +109,13 @@ class Stage {
   void assemble();
   void find_displacement();
   void find_ties(double tolerance);
+  /// Contacts and joints close a loop, so that there may be more rows than the motion needs.
+  bool may_be_redundant() const;
+  /// The derivatives with the impulses found, and with others that are as good: not exact where
+  /// they differ.
+  void compare_impulses(const SolveInputs& found, const SolveInputs& other);
+  /// The same forwards: what other impulses add to the change of v.
+  void compare_tangents(const VecX& by_other, const VecX& found);
 
   Arguments context_;
   Medium medium_;

@@ -293,6 +293,7 @@ void StepGradient::Impl::note_errors() {
     certificate.reciprocal_condition =
         std::min(certificate.reciprocal_condition, stage.certificate().reciprocal_condition);
     certificate.released += stage.certificate().released;
+    if (!stage.reason().empty()) blame(stage.reason());
     const bool consistent = error <= kConsistent;
     if ((consistent && stage.certificate().released == 0) || !certificate.exact) continue;
     certificate.exact = false;

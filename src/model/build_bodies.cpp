@@ -59,7 +59,7 @@ void ModelBuilder::Build::materials() {
   for (const MaterialSpec& s : list) {
     const std::string where = say("material", s.name);
     if (s.name.empty()) throw Error("material", "the name must not be empty");
-    need_not_negative(where, "friction", s.friction);
+    internal::need_friction(where, "friction", s.friction);
     need_fraction(where, "restitution", s.restitution);
     need_not_negative(where, "rolling_friction", s.rolling_friction);
     need_not_negative(where, "compliance", s.compliance);
@@ -86,6 +86,7 @@ void ModelBuilder::Build::material_pairs() {
     };
     pair.friction = add("friction", s.friction, "");
     if (s.restitution) need_fraction(where, "restitution", *s.restitution);
+    if (s.friction) internal::need_friction(where, "friction", *s.friction);
     pair.restitution = add("restitution", s.restitution, "");
     pair.rolling_friction = add("rolling_friction", s.rolling_friction, "m");
     pair.compliance = add("compliance", s.compliance, "m/N");

@@ -263,10 +263,41 @@ void validate(const Model& model, const Parameters& parameters, std::string_view
     check_parameters(shape.view(x.data()), at + ", shape '" + shape.name + "'");
   for (const Material& m : model.materials()) {
     const std::string object = at + ", material '" + m.name + "'";
-    internal::need_not_negative(object, "friction", x[m.friction]);
+    internal::need_friction(object, "friction", x[m.friction]);
     internal::need_fraction(object, "restitution", x[m.restitution]);
     internal::need_not_negative(object, "rolling_friction", x[m.rolling_friction]);
     internal::need_not_negative(object, "compliance", x[m.compliance]);
+  }
+  for (const MaterialPair& pair : model.material_pairs()) {
+    const std::string object = at + ", materials '" + model.material(pair.a).name + "' and '" +
+                               model.material(pair.b).name + "'";
+    if (pair.friction != kNone) internal::need_friction(object, "friction", x[pair.friction]);
+    if (pair.restitution != kNone)
+      internal::need_fraction(object, "restitution", x[pair.restitution]);
+    for (const auto& [place, what] : {std::pair{pair.rolling_friction, "rolling_friction"},
+                                      {pair.compliance, "compliance"}})
+      if (place != kNone) internal::need_not_negative(object, what, x[place]);
+  }
+  for (const Force& force : model.forces()) {
+    if (force.kind != ForceKind::Spring) continue;
+    const BodyId body = force.a != kWorld ? force.a : force.b;
+    const double* numbers = x.data() + force.parameter_begin + (model.body(body).planar ? 4 : 6);
+    const std::string object = at + ", force '" + force.name + "'";
+    internal::need_not_negative(object, "stiffness", numbers[0]);
+    internal::need_not_negative(object, "damping", numbers[1]);
+    internal::need_not_negative(object, "rest", numbers[2]);
+  }
+  for (const Joint& joint : model.joints()) {
+    const std::string object = at + ", joint '" + joint.name + "'";
+    if (joint.length != kNone) internal::need_positive(object, "length", x[joint.length]);
+    for (const auto& [place, what] : {std::pair{joint.stiffness, "stiffness"},
+                                      {joint.damping, "damping"},
+                                      {joint.dry_friction, "dry_friction"},
+                                      {joint.motor.max_force, "motor.max_force"}})
+      if (place != kNone) internal::need_not_negative(object, what, x[place]);
+    if (joint.lower != kNone && joint.upper != kNone && !(x[joint.lower] <= x[joint.upper]))
+      internal::refuse(object, "the lower limit", "at most the upper one, " + to_text(x[joint.upper]),
+                       x[joint.lower]);
   }
 }
 

@@ -31,6 +31,12 @@ inline void need_fraction(std::string_view where, std::string_view what, double 
   if (!(x >= 0 && x <= 1)) refuse(where, what, "in [0, 1]", x);
 }
 
+/// Coefficient of friction. More than a body can weigh is a misprint, and no solver's business.
+inline constexpr double kMaxFriction = 1e8;
+inline void need_friction(std::string_view where, std::string_view what, double x) {
+  if (!(x >= 0 && x < kMaxFriction)) refuse(where, what, ">= 0 and < 1e8", x);
+}
+
 /// Symmetric, positive definite, and no principal moment above the sum of the other two.
 void need_inertia(std::string_view where, const Mat3& inertia);
 

@@ -36,6 +36,8 @@ struct StepWorkspace::Impl {
   WarmStart whole_pairs;               // see whole_pairs()
   ContactRowSettings row_settings;     // of `assembly`
   VecX delta, flight, q, psi;
+  VecX checked;                          // parameters that keep the rules of the model
+  const Model* checked_model = nullptr;  // which one; never followed
 };
 
 namespace internal {

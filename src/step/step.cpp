@@ -48,6 +48,17 @@ void check_fields(const StepSettings& s) {
           s.pyramid_directions);
 }
 
+/// Every step uses the parameters; only new numbers are looked at.
+void check_parameters_once(const StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const VecX& x = run.parameters.values;
+  if (work.checked_model == &run.model && work.checked.size() == x.size() && work.checked == x)
+    return;
+  validate(run.model, run.parameters, "parameters");
+  work.checked_model = &run.model;
+  work.checked = x;
+}
+
 void check_arguments(const StepRun& run) {
   const StepSettings& s = run.settings;
   check_fields(s);
@@ -72,7 +83,7 @@ void check_arguments(const StepRun& run) {
   if (run.parameters.values.size() != run.model.parameter_table().size())
     throw Error("parameters", "expected " + std::to_string(run.model.parameter_table().size()) +
                                   " values, got " + std::to_string(run.parameters.values.size()));
-  if (!run.parameters.values.allFinite()) validate(run.model, run.parameters, "parameters");
+  check_parameters_once(run);
   if (run.u.size() != 0 && run.u.size() != run.model.control_count())
     throw Error("controls", "expected " + std::to_string(run.model.control_count()) +
                                 " values, got " + std::to_string(run.u.size()));

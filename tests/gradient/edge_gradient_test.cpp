@@ -179,5 +179,29 @@ TEST(GradientKinks, FlushFacesThatCloseAreNamed) {
   }
 }
 
+TEST(GradientRedundancy, ABallOnTwoFloorsSaysThatItsImpulsesAreNotUnique) {
+  // Two floors in one place share the load as the solver likes; turning one of them, the derivative
+  // depends on its share, and truth is one-sided.
+  for (const Method method : {Method::Automatic, Method::InteriorPoint}) {
+    ModelBuilder b;
+    b.add_material({.name = "m", .friction = 0});
+    for (const char* name : {"floor", "other"})
+      b.add_body({.name = name,
+                  .motion = Motion::Fixed,
+                  .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+    b.add_body({.name = "ball",
+                .position = {0, 0, 0.101},
+                .velocity = {0, 0, -1},
+                .shapes = {{.shape = Shape::sphere(0.1), .material = "m"}}});
+    World w{b.build()};
+    w.settings.solver.tolerance = 1e-13;
+    w.settings.solver.method = method;
+    w.steps = 1;
+    const RolloutCertificate c = gradient(w).certificate;
+    EXPECT_FALSE(c.exact) << static_cast<int>(method);
+    EXPECT_NE(c.reason.find("not unique"), std::string::npos) << c.reason;
+  }
+}
+
 }  // namespace
 }  // namespace orthant

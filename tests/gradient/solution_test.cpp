@@ -369,6 +369,44 @@ TEST(SolutionGradient, RedundantContactsGiveTheUniqueMotion) {
   EXPECT_GT(gradient.certificate().solve_error, 1e-3);
 }
 
+/// The point mass of two walls, normals (0, 1) and (sin p, cos p) at p = 0: one is enough, and how
+/// they share the load does not show in the motion. dv_x/dp = 0, whichever answer a solver found;
+/// the mean of both says 1/2.
+CanonicalProblem point_on_two_walls() {
+  CanonicalProblem p;
+  Eigen::Map<Eigen::Matrix2d>(p.H.add_block(2)).setIdentity();
+  p.k = Eigen::Vector2d(0, -1);
+  for (int i = 0; i < 2; ++i) {
+    p.laws.push_back(Law::orthant(1));
+    p.D.begin_row(1);
+    double* row = p.D.add(0, 0, 2);
+    row[0] = 0;
+    row[1] = 1;
+  }
+  p.b = VecX::Zero(2);
+  return p;
+}
+
+TEST(SolutionGradient, SaysWhereTheDerivativeDependsOnWhichImpulsesWereFound) {
+  const CanonicalProblem p = point_on_two_walls();
+  for (const double share : {0.5, 0.3, 0.9}) {
+    Solution x = zero_solution(p);
+    x.v.setZero();
+    x.lambda = Eigen::Vector2d(share, 1 - share);
+    SolutionGradient g(p, scale_of(p), x);
+    ProblemDerivative turn = zero_derivative(p);
+    turn.D[2] = 1;  // d(sin p, cos p)
+    const Solution dx = g.push_forward(turn);
+    EXPECT_NEAR(dx.v[0], 1 - share, 1e-7);  // of this answer
+    EXPECT_TRUE(g.certificate().redundant);
+    EXPECT_GT(g.certificate().ambiguity, 0.1);
+    // Both walls turned together stay consistent: the same for every answer.
+    turn.D[0] = 1;
+    EXPECT_NEAR(g.push_forward(turn).v[0], 1, 1e-7);
+    EXPECT_LT(g.certificate().ambiguity, 1e-7);
+  }
+}
+
 TEST(SolutionGradient, KinksReturnTheElementAskedFor) {
   // 0 ≤ λ ⊥ λ + b ≥ 0 at b = 0: λ = max(−b, 0), one-sided slopes −1 and 0.
   const CanonicalProblem p = make_lcp(MatX::Identity(1, 1), VecX::Zero(1));

@@ -290,5 +290,40 @@ TEST(BadInput, StatesAndParameters) {
   EXPECT_THROW(validate(model, p), Error);
 }
 
+TEST(BadInput, EveryRangeOfAParameterIsChecked) {
+  ModelBuilder b;
+  b.add_material({.name = "a"});
+  b.add_material({.name = "c"});
+  b.add_material_pair({.a = "a", .b = "c", .friction = 0.2, .restitution = 0.1});
+  b.add_body({.name = "one", .shapes = {{.shape = Shape::sphere(0.5), .material = "a"}}});
+  b.add_body({.name = "two", .position = {2, 0, 0}, .shapes = {{.shape = Shape::sphere(0.5)}}});
+  b.add_force(SpringSpec{.name = "s", .a = "one", .b = "two", .stiffness = 1, .damping = 1});
+  b.add_joint({.name = "j",
+               .kind = JointKind::Distance,
+               .a = "one",
+               .b = "two",
+               .lower = 0.1,
+               .upper = 3,
+               .stiffness = 1,
+               .damping = 1,
+               .dry_friction = 1});
+  const Model model = b.build();
+  const std::pair<const char*, double> bad[] = {
+      {"material/a.friction", 1e8},     {"material/a.restitution", 1.01},
+      {"material/a.compliance", -1e-9}, {"material/a.rolling_friction", -1e-9},
+      {"pair/a+c.friction", -0.1},      {"pair/a+c.restitution", -0.1},
+      {"force/s.stiffness", -1},        {"force/s.damping", -1},
+      {"force/s.rest", -1},             {"joint/j.length", 0},
+      {"joint/j.stiffness", -1},        {"joint/j.damping", -1},
+      {"joint/j.dry_friction", -1},     {"joint/j.lower", 4},
+      {"shape/one.radius", 0},          {"body/one.mass", 0}};
+  for (const auto& [name, value] : bad) {
+    Parameters p = model.default_parameters();
+    EXPECT_NO_THROW(validate(model, p));
+    p.set(name, value);
+    EXPECT_THROW(validate(model, p), Error) << name;
+  }
+}
+
 }  // namespace
 }  // namespace orthant

@@ -70,6 +70,11 @@ struct GradientCertificate {
   /// Floating blocks without an impulse that were let go all the same, because closing them
   /// contradicts redundant ones: the motion is not unique, the derivative is that of the answer.
   Index released = 0;
+  /// The impulses are not unique: redundant rows. Known once free_impulse() has looked.
+  bool redundant = false;
+  /// Of the last push_forward(): how far the change of v depends on which impulses were found,
+  /// relative to it. Not 0: the derivative is that of the answer, not of the problem.
+  double ambiguity = 0;
   double residual = 0;       ///< the judge's, of the answer differentiated
   double kappa = 0;          ///< > 0: smoothed, of the central path there
   double central_error = 0;  ///< Smoothed: how far from the path, relative
@@ -116,6 +121,11 @@ class SolutionGradient {
   ResidualDerivative adjoint(const Solution& by_answer);
   void adjoint(const Solution& by_answer, ResidualDerivative& out);  ///< into memory that is there
   Solution tangent(const ResidualDerivative& change);
+
+  /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple of
+  /// it, within the bounds of the laws, makes another answer. Empty where the impulses are unique.
+  /// Costs one solve, once.
+  const Solution& free_impulse();
 
   /// What was differentiated: the answer, or the point of the central path.
   const Solution& answer() const;
