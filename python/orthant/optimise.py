@@ -165,8 +165,8 @@ class Problem:
                            else parameters.copy())
         self.settings = (StepSettings() if settings is None else settings).replace(**changes)
         self.u: Floats = np.zeros((steps, model.control_count))  #: the guess
-        self._lower: Floats | None = None  # of the controls; None: they are held
-        self._upper: Floats | None = None
+        # Bounds of the controls; None: all are held, NaN: this one is.
+        self._limits: tuple[Floats, Floats] | None = None
         self._initial: list[tuple[str, bool, int, float, float]] = []
         self._varied: list[tuple[str, int, float, float, float, float]] = []
         self._weights: dict[str, tuple[Floats, Floats]] = {}
@@ -181,12 +181,14 @@ class Problem:
         """Controls may vary within bounds (numbers, or shaped like u); names: of the actuators."""
         if self.model.control_count == 0:
             raise Error("vary_controls: the model has no actuators")
-        if self._lower is None or self._upper is None:
-            self._lower, self._upper = self.u.copy(), self.u.copy()
+        if self._limits is None:
+            self._limits = np.full(self.u.shape, np.nan), np.full(self.u.shape, np.nan)
         columns = self._columns(names)
-        shape = self._lower[:, columns].shape
-        self._lower[:, columns] = self._shaped(lower, shape, "lower bounds of the controls")
-        self._upper[:, columns] = self._shaped(upper, shape, "upper bounds of the controls")
+        for limit, given, side in zip(self._limits, (lower, upper), ("lower", "upper")):
+            bound = self._shaped(given, limit[:, columns].shape, f"{side} bounds of the controls")
+            if np.isnan(bound).any():
+                raise Error(f"{side} bounds of the controls: must be numbers, got nan")
+            limit[:, columns] = bound
 
     def vary_initial(self, body: str, what: str, lower: float = -np.inf,
                      upper: float = np.inf) -> None:
@@ -318,12 +320,12 @@ class Problem:
         """All unknowns in one vector and their bounds: initial numbers, parameters, controls."""
         initial = [(self.state.v if v else self.state.q)[place] for _, v, place, *_ in self._initial]
         x = np.concatenate([initial, [self.parameters[name] for name, *_ in self._varied],
-                            self.u.ravel() if self._lower is not None else []])
+                            self.u.ravel() if self._limits is not None else []])
         lower = [r[3] for r in self._initial] + [r[2] for r in self._varied]
         upper = [r[4] for r in self._initial] + [r[3] for r in self._varied]
-        if self._lower is not None and self._upper is not None:
-            return (x, np.concatenate([lower, self._lower.ravel()]),
-                    np.concatenate([upper, self._upper.ravel()]))
+        low, high = self._control_bounds()
+        if low is not None and high is not None:
+            return (x, np.concatenate([lower, low.ravel()]), np.concatenate([upper, high.ravel()]))
         return x, np.array(lower), np.array(upper)
 
     def set_vector(self, x: ArrayLike) -> None:
@@ -336,7 +338,7 @@ class Problem:
         rest = y[len(self._initial):]
         for number, (name, *_) in zip(rest, self._varied):
             self.parameters[name] = number
-        if self._lower is not None:
+        if self._limits is not None:
             self.u = rest[len(self._varied):].reshape(self.u.shape).copy()
 
     # Parts.
@@ -351,6 +353,13 @@ class Problem:
             return np.atleast_1d(every[at])
         except IndexError:
             raise Error(f"at: frames are 0 … {self.steps}, got {at}") from None
+
+    def _control_bounds(self) -> tuple[Floats | None, Floats | None]:
+        """Those of the controls; what is held is held where the guess has it."""
+        if self._limits is None:
+            return None, None
+        low, high = (np.where(np.isnan(x), self.u, x) for x in self._limits)
+        return low, high
 
     def _columns(self, names: Sequence[str] | None) -> list[int]:
         if names is None:
@@ -385,9 +394,10 @@ class Problem:
         return x if x is not None and x.size else None
 
     def _spec(self) -> dict[str, Any]:
+        low, high = self._control_bounds()
         spec: dict[str, Any] = {
-            "controls": self._or_none(self.u), "vary_controls": self._lower is not None,
-            "u_lower": self._or_none(self._lower), "u_upper": self._or_none(self._upper),
+            "controls": self._or_none(self.u), "vary_controls": self._limits is not None,
+            "u_lower": self._or_none(low), "u_upper": self._or_none(high),
             "initial": [row[1:] for row in self._initial],
             "varied": [row[1:] for row in self._varied], "cost": self._own}
         for kind in ("q", "v", "u"):
@@ -533,7 +543,7 @@ def adam(problem: Problem, *, gradient: str = "exact", iterations: int = 100, ra
                                      method=ShootingMethod.Lbfgs, probe=probe)
             value = found.cost
             g = np.concatenate([found.initial, found.parameters,
-                                found.u.ravel() if problem._lower is not None else []])
+                                found.u.ravel() if problem._limits is not None else []])
         costs.append(value)
         if value < best[0]:
             best = (value, x.copy())

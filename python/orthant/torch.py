@@ -6,7 +6,7 @@ have the dtype and device of the input. Parameters are a dictionary of named ten
 """
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 import torch

@@ -288,3 +288,58 @@ def test_replayed_from_a_scene_file(tmp_path):
     assert float(last["time"]) == pytest.approx(0.6)
     for what in ("x", "y", "vx"):
         assert float(last[what]) == pytest.approx(best.of("box", what)[-1], abs=1e-12)
+
+
+def spinner() -> ot.Model:
+    b = ot.ModelBuilder()
+    b.add_body("top", shapes=[ot.ShapeSpec(ot.Shape.box(0.1, 0.2, 0.3), density=100.0)],
+               angular_velocity=(0.3, -0.2, 0.5))
+    for i, name in enumerate("xyz"):
+        b.add_body_actuator(name, "top", torque=np.eye(3)[i])
+    b.set_gravity((0, 0, 0))
+    return b.build()
+
+
+def test_costs_of_quaternions():
+    p = ot.optimise.Problem(spinner(), 20, h=0.02)
+    p.vary_controls(-5, 5)  # with 1 N m it cannot turn that far in 0.4 s
+    p.vary_initial("top", "wz")
+    goal = np.array([0.9, 0.3, -0.2, 0.2])
+    goal /= np.linalg.norm(goal)
+    for what, x in zip(("qw", "qx", "qy", "qz"), goal):
+        p.track("top", what, x, weight=10, at="final")
+    p.effort(1e-4)
+    x = p.vector()[0]
+    g = p.gradient()
+    mine = np.concatenate([g.initial, g.u.ravel()])
+
+    def cost(y):
+        p.set_vector(y)
+        return p.gradient().cost
+
+    for i in (0, 1, 5, 30, 60):
+        d = np.zeros(x.size)
+        d[i] = 1e-5
+        assert mine[i] == pytest.approx((cost(x + d) - cost(x - d)) / 2e-5, rel=1e-5, abs=1e-9)
+    p.set_vector(x)
+    best = p.solve("ilqr")
+    end = best.q[-1, p.model.q_slice("top")][3:]
+    assert abs(end @ goal) > 0.999
+    with pytest.raises(ot.Error, match="not free one by one"):
+        p.vary_initial("top", "qx")
+        p.solve()
+
+
+def test_controls_that_are_held_stay_where_the_guess_has_them():
+    p = ot.optimise.Problem(spinner(), 10, h=0.02)
+    p.vary_controls(-1, 1, names=["x"])
+    u = np.tile([0.0, 0.1, -0.2], (10, 1))
+    p.guess(u=u)
+    p.track("top", "wx", 1.0, weight=10, at="final")
+    best = p.solve("gauss_newton")
+    np.testing.assert_array_equal(best.u[:, 1:], u[:, 1:])
+    assert np.abs(best.u[:, 0]).max() > 0.1
+    with pytest.raises(ot.UnknownName, match="did you mean"):
+        p.vary_controls(names=["xx"])
+    with pytest.raises(ot.Error, match="must be numbers"):
+        p.vary_controls(np.nan, 1)
