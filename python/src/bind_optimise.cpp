@@ -54,8 +54,9 @@ StageCost cost_of(const Model& model, nb::object callable, Index steps) {
     const nb::gil_scoped_acquire gil;
     const Index frames = steps + 1,
                 m = model.q_size() + model.v_size() + model.control_count();
-    const nb::object out = callable(to_numpy(RowMatX(q.transpose())), to_numpy(RowMatX(v.transpose())),
-                                    to_numpy(RowMatX(u.transpose())), derivatives);
+    const nb::object out =
+        callable(to_numpy(RowMatX(q.transpose())), to_numpy(RowMatX(v.transpose())),
+                 to_numpy(RowMatX(u.transpose())), derivatives);
     if (!derivatives) {
       const VecX values = to_vector(out, "cost", frames);
       for (Index i = 0; i < frames; ++i) stages[static_cast<std::size_t>(i)].value += values[i];

@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -343,3 +344,11 @@ def test_controls_that_are_held_stay_where_the_guess_has_them():
         p.vary_controls(names=["xx"])
     with pytest.raises(ot.Error, match="must be numbers"):
         p.vary_controls(np.nan, 1)
+
+
+def test_a_budget_of_time_ends_the_search():
+    free = slide().solve("lbfgs", tolerance=1e-12)
+    best = slide().solve("lbfgs", tolerance=1e-12, time_limit=0.05,
+                         progress=lambda *now: time.sleep(0.03))
+    assert best.stop == ot.TrajectoryStop.TimeLimit
+    assert best.iterations <= 2 < free.iterations and best.cost < best.history[0, 0]

@@ -175,7 +175,8 @@ TrajectoryStop lbfgs_round(Round& round, Motion& motion) {
     bool moved = false;
     double length = 1;
     for (int tries = 0; tries < kLengths && !moved; tries += static_cast<int>(batch)) {
-      std::vector<Motion> tried(std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - tries)));
+      std::vector<Motion> tried(
+          std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - tries)));
       std::vector<VecX> places(tried.size());
       parallel_for(tried.size(), 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t k = begin; k < end; ++k) {

@@ -39,8 +39,9 @@ void refuse_guess(const TrajectoryProblem& p, const StageCosts& costs, const Mot
     costs.evaluate(m.q, m.v, m.u, m.parameters.values, &stages);
     for (std::size_t i = 0; i < stages.size(); ++i)
       if (!std::isfinite(stages[i].value))
-        throw Error("cost", "is not finite at the first guess: stage " + std::to_string(i) + " of " +
-                                std::to_string(p.steps) + " costs " + to_text(stages[i].value));
+        throw Error("cost", "is not finite at the first guess: stage " + std::to_string(i) +
+                                " of " + std::to_string(p.steps) + " costs " +
+                                to_text(stages[i].value));
   }
   throw Error("guess", "its motion is not finite");
 }

@@ -74,7 +74,8 @@ RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const 
       const VecX Qu = B.transpose() * after + stage.gradient.tail(nu);
       MatX Quz = B.transpose() * VA;
       Quz.leftCols(nx) += stage.hessian.bottomLeftCorner(nu, nx);
-      const MatX Quu = B.transpose() * (out.curve[i + 1] * B) + stage.hessian.bottomRightCorner(nu, nu);
+      const MatX Quu =
+          B.transpose() * (out.curve[i + 1] * B) + stage.hessian.bottomRightCorner(nu, nu);
       const MatX safe = damped(0.5 * (Quu + Quu.transpose()), damping);
       VecX lower = VecX::Constant(nu, -kNoBound), upper = VecX::Constant(nu, kNoBound);
       if (p.u_lower.size() != 0) {
@@ -103,7 +104,8 @@ RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const 
     for (Index a = 0; a < free; ++a) {
       g[a] = out.slope[0][places[static_cast<std::size_t>(a)]];
       for (Index b = 0; b < free; ++b)
-        H(a, b) = out.curve[0](places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)]);
+        H(a, b) = out.curve[0](places[static_cast<std::size_t>(a)],
+                               places[static_cast<std::size_t>(b)]);
     }
     VecX slope, curvature;
     costs.parameter_terms(m.parameters.values, slope, curvature);

@@ -4,7 +4,7 @@
 //   GaussNewton       δu along the linear steps, then a rollout
 //   Ilqr              a rollout with δu = α k + K (x ⊟ x_old)
 //   MultipleShooting  as iLQR; a step of length α leaves the share 1 − α of every defect, so that
-//                     bodies stay on their joints on the way (C. Mastalli and others, Crocoddyl, 2020)
+//                     bodies stay on their joints (C. Mastalli and others, Crocoddyl, 2020)
 #include <algorithm>
 #include <cmath>
 
@@ -110,7 +110,8 @@ bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const L
             double slope, Motion& next, double& length) {
   const auto batch = static_cast<std::size_t>(std::clamp(thread_count(), 1, 4));
   for (int first = 0; first < kLengths; first += static_cast<int>(batch)) {
-    std::vector<Motion> tried(std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
+    std::vector<Motion> tried(
+        std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
     parallel_for(tried.size(), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
         tried[k] = trial(round, from, sweep, linear,
