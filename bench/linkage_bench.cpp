@@ -3,7 +3,9 @@
 // limits at every hinge and the first links on the floor. Time per link must not grow.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
@@ -18,6 +20,7 @@ Model linkage(int links, int branches, bool planar) {
   builder.add_body(
       {.name = "floor",
        .motion = Motion::Fixed,
+       .planar = planar,
        .shapes = {{.shape = planar ? Shape::half_plane() : Shape::half_space()}}});
   std::vector<Vec3> tip;
   const auto up = [&](double z) { return planar ? Vec3(0, z, 0) : Vec3(0, 0, z); };
@@ -32,7 +35,9 @@ Model linkage(int links, int branches, bool planar) {
     tip.push_back(root + along);
     const Shape shape = planar ? Shape::disc(radius) : Shape::sphere(radius);
     ShapeSpec spec{.shape = shape};
-    if (!touches) spec.group = 0, spec.mask = 0;
+    // Links meet the floor and not each other: those of a tree would overlap from the start.
+    spec.group = touches ? 2 : 0;
+    spec.mask = touches ? 1 : 0;
     builder.add_body({.name = "link" + std::to_string(i),
                       .motion = planar ? Motion::Planar : Motion::Spatial,
                       .position = root + 0.5 * along,
