@@ -198,8 +198,9 @@ TEST(GradientRedundancy, ABallOnTwoFloorsSaysThatItsImpulsesAreNotUnique) {
     w.settings.solver.method = method;
     w.steps = 1;
     const RolloutCertificate c = gradient(w).certificate;
-    EXPECT_FALSE(c.exact) << static_cast<int>(method);
-    EXPECT_NE(c.reason.find("not unique"), std::string::npos) << c.reason;
+    EXPECT_FALSE(c.certified()) << static_cast<int>(method);
+    // A solver that gives one floor the whole load leaves the other on the border of its set.
+    EXPECT_TRUE(c.floating > 0 || c.reason.find("not unique") != std::string::npos) << c.reason;
   }
 }
 
