@@ -262,13 +262,14 @@ void finish(const PlanStep& step, IslandRun& run) {
 }
 
 /// Bilateral rows between small velocity blocks: Newton steps in tree order are linear in the
-/// blocks and end at rounding, so neither a polish nor a linear solve comes before or after them.
+/// blocks and end at rounding. They come first, nothing finishes them, and no linear solve is
+/// needed.
 void tree_order_first(Plan& plan) {
-  std::erase_if(plan.steps, [](const PlanStep& step) {
-    return step.method == Method::Bilateral || step.effort == Effort::Finish ||
-           (step.effort == Effort::Quick && step.method != Method::GaussSeidel);
+  constexpr PlanStep kTree{Method::NonsmoothNewton, Effort::Quick, 0};
+  std::erase_if(plan.steps, [&](const PlanStep& step) {
+    return step.method == Method::Bilateral || step.effort == Effort::Finish || step == kTree;
   });
-  plan.steps.insert(plan.steps.begin(), {Method::NonsmoothNewton, Effort::Quick, 0});
+  plan.steps.insert(plan.steps.begin(), kTree);
 }
 
 /// The plan in force: the method or the plan asked for, else that of the traits.

@@ -154,7 +154,7 @@ TEST(Solve, RefusesSettingsOutsideTheirRange) {
       {"--friction pyramid", "--friction: unknown 'pyramid'; allowed: coulomb, cone"},
       {"--kind lpc", "unknown 'lpc' (did you mean 'lcp'?); allowed: lcp mlcp"},
       {"--method lemkee", "unknown method 'lemkee' (did you mean 'lemke'?); allowed: automatic,"},
-      {"--method foo", "unknown method 'foo'; allowed: automatic, lemke, gauss_seidel"},
+      {"--method foo", "unknown method 'foo'; allowed: automatic, gauss_seidel, nonsmooth_newton"},
   };
   for (const auto& [options, message] : cases) {
     const CommandResult result = run_command("solve " + std::string(options) + file);
