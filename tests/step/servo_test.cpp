@@ -68,7 +68,9 @@ TEST(Servo, IsImplicitPdUntilTheLimitCutsIt) {
       ASSERT_NEAR(w.coordinate("axle"), s, 1e-9) << n << " " << limit;
       ASSERT_NEAR(w.x.v[5], rate, 1e-9);
     }
-    if (limit == 3.0) EXPECT_GT(s, 0.3);
+    if (limit == 3.0) {
+      EXPECT_GT(s, 0.3);
+    }
   }
 }
 
@@ -82,7 +84,7 @@ TEST(Servo, WithoutLimitAndByControls) {
                .motor = {.kind = MotorKind::Servo, .stiffness = 50, .damping = 20}});
   b.add_actuator(ServoActuatorSpec{.name = "to", .joint = "axle", .upper = 1.0});
   World w(b);
-  for (int n = 0; n < 600; ++n) w.step(VecX::Constant(1, 5.0));  // cut at 1
+  for (int n = 0; n < 600; ++n) (void)w.step(VecX::Constant(1, 5.0));  // cut at 1
   EXPECT_NEAR(w.coordinate("axle"), 1.0, 1e-6);
 
   ModelBuilder speed;
@@ -95,7 +97,7 @@ TEST(Servo, WithoutLimitAndByControls) {
   speed.add_actuator(
       ServoActuatorSpec{.name = "spin", .joint = "axle", .speed = true, .gear = 2});
   World v(speed);
-  for (int n = 0; n < 400; ++n) v.step(VecX::Constant(1, 1.5));
+  for (int n = 0; n < 400; ++n) (void)v.step(VecX::Constant(1, 1.5));
   EXPECT_NEAR(v.x.v[5], 3.0, 1e-6);  // and many turns on
 }
 
@@ -132,7 +134,7 @@ TEST(Servo, ForceOfAnActuatorIsCut) {
   b.add_joint({.name = "axle", .kind = JointKind::Revolute, .a = "wheel"});
   b.add_actuator(JointActuatorSpec{.name = "push", .joint = "axle", .gear = 3, .max_force = 2.0});
   World w(b);
-  w.step(VecX::Constant(1, -10.0));
+  (void)w.step(VecX::Constant(1, -10.0));
   EXPECT_NEAR(w.x.v[5], -2.0 * 0.01 / 0.5, 1e-12);
 }
 
@@ -147,7 +149,7 @@ TEST(Armature, AddsToTheInertiaOfTheCoordinate) {
                .axis = {0, 0, 1},
                .armature = A});
   World w(b, h);
-  for (int n = 0; n < 50; ++n) w.step();
+  for (int n = 0; n < 50; ++n) (void)w.step();
   const double speed = m * g / (m + A) * 50 * h;
   EXPECT_NEAR(w.x.v[2], -speed, 1e-9);
   EXPECT_NEAR(kinetic_energy(w.model, w.parameters, w.x.q, w.x.v), 0.5 * (m + A) * speed * speed,
@@ -171,7 +173,7 @@ TEST(Armature, ActsBetweenTwoBodies) {
       {.name = "axle", .kind = JointKind::Revolute, .a = "a", .b = "b", .armature = 0.5});
   b.add_actuator(BodyActuatorSpec{.name = "torque", .body = "a", .torque = {0, 0, 1}});
   World w(b);
-  for (int n = 0; n < 10; ++n) w.step(VecX::Constant(1, 1.0));
+  for (int n = 0; n < 10; ++n) (void)w.step(VecX::Constant(1, 1.0));
   // (Ia + A) a - A b = t,  (Ib + A) b - A a = 0
   const double det = 0.7 * 0.8 - 0.25, t = 0.1;
   EXPECT_NEAR(w.x.v[5], 0.8 / det * t, 1e-9);
@@ -192,7 +194,7 @@ TEST(Joint, StartSetsTheCoordinateAsBuilt) {
   b.add_actuator(JointActuatorSpec{.name = "push", .joint = "axle"});
   World w(b);
   EXPECT_NEAR(w.coordinate("axle"), -2.0, 1e-15);
-  for (int n = 0; n < 300; ++n) w.step(VecX::Constant(1, 1.0));
+  for (int n = 0; n < 300; ++n) (void)w.step(VecX::Constant(1, 1.0));
   EXPECT_NEAR(w.coordinate("axle"), -0.5, 1e-8);
 
   ModelBuilder slide;
