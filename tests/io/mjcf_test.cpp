@@ -238,6 +238,7 @@ TEST(Mjcf, BadFilesAreRefusedWithTheLine) {
   EXPECT_THAT(error_of(""), HasSubstr("has no <worldbody>"));
   EXPECT_THAT(error_of(body("<geom size='-1'/>")),
               HasSubstr("m.xml:3: 'size' of a sphere must be 1 numbers > 0"));
+  EXPECT_THAT(error_of(body("<geom size='1' contype='1e300'/>")), HasSubstr("whole number"));
   EXPECT_THAT(error_of(body("<geom type='blob' size='1'/>")), HasSubstr("allowed: plane, sphere"));
   EXPECT_THAT(error_of(body("<joint class='x'/><geom size='1'/>")),
               HasSubstr("there is no class 'x'"));

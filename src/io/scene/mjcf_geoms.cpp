@@ -80,9 +80,16 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
     return;
   }
   Geom geom;
-  geom.type = static_cast<std::int64_t>(xml_.number_or(e, "contype", 1));
-  geom.affinity = static_cast<std::int64_t>(xml_.number_or(e, "conaffinity", 1));
-  geom.condim = static_cast<int>(xml_.number_or(e, "condim", 3));
+  const auto whole = [&](const char* name, double otherwise, double largest) {
+    const double x = xml_.number_or(e, name, otherwise);
+    if (x >= 0 && x <= largest && std::floor(x) == x) return static_cast<std::int64_t>(x);
+    xml_.problem(e, "'" + std::string(name) + "' of <geom> must be a whole number from 0 to " +
+                        to_text(largest) + ", found " + to_text(x));
+    return std::int64_t{0};
+  };
+  geom.type = whole("contype", 1, 4294967295.0);
+  geom.affinity = whole("conaffinity", 1, 4294967295.0);
+  geom.condim = static_cast<int>(whole("condim", 3, 6));
   const std::vector<double> friction = xml_.numbers(e, "friction", 1, 3);
   if (!friction.empty()) geom.friction = std::max(friction[0], 0.0);
   if (friction.size() > 2) geom.rolling = std::max(friction[2], 0.0);

@@ -11,6 +11,7 @@ namespace orthant::io {
 namespace {
 
 constexpr std::size_t kListed = 20;   // problems in one message
+constexpr std::size_t kMaxProblems = 1000;
 constexpr std::size_t kNames = 8;     // names in one note
 constexpr std::size_t kQuoted = 60;   // characters of a bad value that are repeated
 
@@ -43,6 +44,7 @@ XmlReader::Element& XmlReader::parse_mutable(const std::string& text, const char
 }
 
 void XmlReader::problem(int line, const std::string& what) {
+  if (problems_.size() == kMaxProblems) return;
   for (const auto& [at, text] : problems_)
     if (at == line && text == what) return;
   problems_.emplace_back(line, what);
