@@ -323,7 +323,7 @@ Result run_colony(const Options& options) {
   result.tables.push_back(std::move(table));
   if (sub_spheres) result.tables.push_back(std::move(*sub_spheres));
   result.notes.push_back(
-      "published: 341 us a constraint for ReLCP on 64 cores, mean over the run; here " +
+      "published: 341 us per constraint for ReLCP on 64 cores, mean over the run; here " +
       number(1e6 * seconds / std::max(1.0, rows)) + " us");
   result.notes.push_back("one constraint a pair reaches an overlap of " +
                          number(run.single_deepest));

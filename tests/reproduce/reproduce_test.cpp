@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Experiments, Quick,
                          [](const auto& one) { return std::string(one.param.name); });
 
 bool is_measure_of_speed(const std::string& column) {
-  for (const char* word : {"CPU", "time", "us a", "ns a", "MB"})
+  for (const char* word : {"CPU", "time", "us per", "ns per", "MB"})
     if (column.find(word) != std::string::npos) return true;
   return false;
 }
