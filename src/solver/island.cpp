@@ -262,12 +262,12 @@ void finish(const PlanStep& step, IslandRun& run) {
 }
 
 /// Bilateral rows between small velocity blocks: Newton steps in tree order are linear in the
-/// blocks and end at rounding. They come first, nothing finishes them, and no linear solve is
-/// needed.
+/// blocks and end at rounding. They come first and nothing finishes them; where rows contradict each
+/// other the linear solve that follows has the answer of least error.
 void tree_order_first(Plan& plan) {
   constexpr PlanStep kTree{Method::NonsmoothNewton, Effort::Quick, 0};
   std::erase_if(plan.steps, [&](const PlanStep& step) {
-    return step.method == Method::Bilateral || step.effort == Effort::Finish || step == kTree;
+    return step.effort == Effort::Finish || step == kTree;
   });
   plan.steps.insert(plan.steps.begin(), kTree);
 }
