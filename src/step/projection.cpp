@@ -91,8 +91,16 @@ void project_positions(StepRun& run) {
       record_idle_round(run);
     if (error <= 1 || !projects) break;
     stalled = error > 0.9 * last && !clipped ? stalled + 1 : 0;
-    // Joints that contradict each other have no correction: another round finds none either.
-    const bool contradiction = work.solved.outcome != Outcome::Converged;
+    // Joints that contradict each other have no correction, and what a solver ends with may be far
+    // off: a round that made things worse is taken back, and no other is tried.
+    const bool contradiction = round > 0 && work.solved.outcome != Outcome::Converged;
+    if (contradiction && error > last) {
+      run.x.q = work.q;
+      if (run.record != nullptr) run.record->solves.pop_back();
+      find_contacts_at(run, run.x.q, work.after);
+      (void)measure(run, joint_tolerance);
+      break;
+    }
     if (round == kMaxRounds || stalled > (contradiction ? 0 : kPatience)) break;
     last = error;
 
@@ -107,7 +115,8 @@ void project_positions(StepRun& run) {
     });
     work.delta.setZero(run.model.v_size());
     work.delta.head(run.model.dynamic_v_size()) = work.correction_solution.v;
-    boxplus(run.model, run.x.q, work.delta, run.x.q);
+    work.q = run.x.q;
+    boxplus(run.model, work.q, work.delta, run.x.q);
   }
   run.report.seconds_projection += timer.seconds();
 }
