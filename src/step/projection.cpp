@@ -83,7 +83,8 @@ void project_positions(StepRun& run) {
   int stalled = 0;
   bool clipped = false;  // a deep overlap shrinks by a fixed length
   const bool projects = run.settings.stabilisation == Stabilisation::Projection;
-  const bool holds = run.model.bilateral_count() > 0 || !run.model.ties().empty();
+  // Errors of ties are not measured, so they alone never ask for a round.
+  const bool holds = run.model.bilateral_count() > 0;
   for (int round = 0;; ++round) {
     find_contacts_at(run, run.x.q, work.after);
     const double error = measure(run, joint_tolerance);
