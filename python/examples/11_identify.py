@@ -37,7 +37,6 @@ model = world()
 settings = ot.StepSettings(h=h, solver=ot.SolveSettings(tolerance=1e-12))
 names = ["material/table.friction", "body/block.mass"]
 column = model.q_slice("block").start  # x of the block
-vx = model.v_slice("block").start  # its tangent
 push = 14.0 * np.sin(np.pi * np.arange(steps) / steps)[:, None]
 seen = np.arange(4, steps + 1, 4)  # frames with a measurement
 
@@ -59,7 +58,7 @@ def residual(x: Floats) -> Floats:
 
 def jacobian(x: Floats) -> Floats:
     run = tape(x)
-    columns = [run.push_forward(parameters={name: 1.0})[0][seen, vx] for name in names]
+    columns = [run.push_forward(parameters={name: 1.0})[0][seen, column] for name in names]
     return np.stack(columns, axis=1)
 
 

@@ -12,6 +12,7 @@
 
 #include "orthant/base/timer.hpp"
 #include "orthant/constraint/joint_rows.hpp"
+#include "orthant/math/velocity_solver.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
@@ -55,6 +56,57 @@ double measure(StepRun& run, double joint_tolerance) {
   return std::max(worst, run.report.joint_error / joint_tolerance);
 }
 
+/// Leaves out the contacts that a correction of the joints cannot reach: rows d with C H⁻¹dᵀ = 0
+/// that meet no other row of that kind. Closed or open, they change nothing, and are no kink.
+void drop_unreached(StepRun& run) {
+  constexpr std::size_t kMostContacts = 64;  // all pairs are looked at
+  constexpr double kRounding = 1e-12;
+  StepWorkspace::Impl& work = run.work;
+  const CanonicalProblem& p = work.correction.problem;
+  std::vector<Contact>& contacts = work.after.contacts;
+  const std::size_t count = contacts.size();
+  if (count == 0 || count > kMostContacts || !work.after.flexible.empty() ||
+      p.H.kind() != VelocityMatrix::Kind::BlockDiagonal)
+    return;
+  VelocitySolver inverse;
+  if (!inverse.factorize(p.H)) return;
+  const Index rows = p.row_count();
+  MatX moved(p.velocity_count(), rows);  // H⁻¹Dᵀ
+  VecX y;
+  for (Index i = 0; i < rows; ++i) {
+    VecX row = VecX::Zero(p.velocity_count());
+    p.D.multiply_transpose_add(1, VecX::Unit(rows, i), row);
+    inverse.solve(row, y);
+    moved.col(i) = y;
+  }
+  const auto meets = [&](const BlockRows& others, Index i, Index k) {
+    VecX product = VecX::Zero(others.rows());
+    others.multiply_add(1, moved.col(i), product);
+    const double size = moved.col(i).cwiseAbs().maxCoeff();
+    return k < 0 ? product.cwiseAbs().maxCoeff() > kRounding * size
+                 : std::abs(product[k]) > kRounding * size;
+  };
+  std::vector<unsigned char> reached(static_cast<std::size_t>(rows), 1);  // limits of joints: yes
+  for (std::size_t c = 0; c < count; ++c) {
+    const ContactBlock& block = work.correction.blocks[c];
+    if (block.dim > 0)
+      reached[static_cast<std::size_t>(block.row)] = p.C.empty() ? 0 : meets(p.C, block.row, -1);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Index i = 0; i < rows; ++i)
+      for (Index k = 0; k < rows; ++k)
+        if (!reached[static_cast<std::size_t>(i)] && reached[static_cast<std::size_t>(k)] &&
+            meets(p.D, i, k))
+          reached[static_cast<std::size_t>(i)] = changed = true;
+  }
+  std::size_t c = 0;
+  std::erase_if(contacts, [&](const Contact&) {
+    const ContactBlock& block = work.correction.blocks[c++];
+    return block.dim > 0 && !reached[static_cast<std::size_t>(block.row)];
+  });
+}
+
 /// The round that was not needed, for the gradient: joints, ties, and the contacts that touch.
 void record_idle_round(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
@@ -63,8 +115,14 @@ void record_idle_round(StepRun& run) {
   std::erase_if(work.after.flexible, [&](const FlexibleContact& c) {
     return c.gap > run.settings.projection_tolerance * c.size;
   });
-  assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
-                      work.after.contacts, work.correction, work.after.flexible);
+  const auto assemble = [&] {
+    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
+                        work.after.contacts, work.correction, work.after.flexible);
+  };
+  assemble();
+  const std::size_t touching = work.after.contacts.size();
+  drop_unreached(run);
+  if (work.after.contacts.size() != touching) assemble();
   work.correction_solution = zero_solution(work.correction.problem);
   work.correction_solution.w = work.correction.problem.b;
   work.solved.residual = {};
