@@ -77,26 +77,24 @@ TEST(Random, JudgeReportsExceptionsAsFindings) {
   EXPECT_NE(one.what.find("nam"), std::string::npos);
 }
 
-// Scenes of seed 1 that are known to be wrong: springs and unequal inertia with impact events (40,
-// 81, 144, 183), joints whose step needs no projection (73, 100, 134, 169, 182, 195, 220, 230, 233,
-// 248, 254), compliance with impact events (184), impacts at the very start of a step (52, 180,
-// 263), a second shape that touches as deep as the first (82), a tie of deepest points that shows
-// one step later (267). Take a number out as soon as its scene is right.
-const std::set<std::uint64_t> kKnown = {40,  52,  73,  81,  82,  100, 134, 144, 169, 180, 182,
-                                        183, 184, 195, 220, 230, 233, 248, 254, 263, 267};
+// Scenes of seed 1 that are known to be wrong: rolling friction whose differences have no plateau
+// (15), a joint and a contact at the start (134, mislabelled), a tie of deepest points that shows one
+// step later (267). Take a number out as soon as its scene is right.
+const std::set<std::uint64_t> kKnown = {15, 134, 267};
 
 TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   const Campaign campaign = run_campaign({.count = 300, .seed = 1});
   EXPECT_EQ(campaign.count_of(Finding::Exception), 0u);
   EXPECT_EQ(campaign.count_of(Finding::EnergyRise), 0u);
+  EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u);
   EXPECT_LE(campaign.worst_energy_rise, kEnergyRise);
   for (const SceneJudgement& one : campaign.failures) {
     const std::uint64_t number = std::stoull(one.name.substr(one.name.rfind('-') + 1));
     EXPECT_TRUE(kKnown.contains(number)) << name_of(one.finding) << " " << one.name << ": "
                                          << one.what;
   }
-  EXPECT_GE(campaign.share_right(false), 0.6) << campaign.table();
-  EXPECT_GE(campaign.share_right(true), 0.45) << campaign.table();
+  EXPECT_GE(campaign.share_right(false), 0.65) << campaign.table();
+  EXPECT_GE(campaign.share_right(true), 0.7) << campaign.table();
 }
 
 }  // namespace
