@@ -206,6 +206,9 @@ void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, Cano
     at += p.laws[c].dim;
   }
   if (!p.F.empty()) copy_rows(p.F, split.blocks_of(i), split, 0, i, begin, out.F);
+  // Rows that touch no velocity and no other row: a local problem, whose matrix is F = 0.
+  if (p.F.empty() && out.is_local())
+    for (const Law& law : out.laws) out.F.begin_row(law.dim);
 }
 
 namespace {
