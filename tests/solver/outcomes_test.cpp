@@ -32,6 +32,20 @@ CanonicalProblem scattered(SplitMix& rng, int count, const Law& law) {
   return p;
 }
 
+TEST(Outcomes, RowsThatTouchNothingHaveAnOutcome) {
+  // D = 0 and no F: w = b whatever the impulse.
+  for (const double b : {-1.0, 1.0}) {
+    CanonicalProblem p;
+    p.H.add_block(1)[0] = 1;
+    p.k = VecX::Zero(1);
+    p.D.begin_row(1);
+    p.laws.push_back(Law::orthant(1));
+    p.b = VecX::Constant(1, b);
+    Solution x;
+    EXPECT_EQ(solve(p, {}, x).outcome, b > 0 ? Outcome::Converged : Outcome::Infeasible);
+  }
+}
+
 TEST(Outcomes, BlocksThatAreAloneNeedNoMethod) {
   SplitMix rng(3);
   for (const Law& law : {Law::orthant(), Law::coulomb(2, 0.4), Law::coulomb(3, 0.7),
