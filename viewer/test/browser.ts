@@ -161,8 +161,12 @@ test('on a phone nothing covers the tools', async () => {
   const { page } = opened;
   await page.setViewportSize({ width: 390, height: 780 });
   await page.keyboard.press('1');
-  const at = await page.evaluate(() => window.orthantViewer.viewer.whereIs(1));
-  await page.mouse.click(at.x, at.y);
+  // The new size and view take effect with a frame or two: look where the body is until it is hit.
+  for (let tries = 0; tries < 20 && !(await page.$('#card h2')); ++tries) {
+    await page.waitForTimeout(300);
+    const at = await page.evaluate(() => window.orthantViewer.viewer.whereIs(1));
+    await page.mouse.click(at.x, at.y);
+  }
   await page.waitForSelector('#card h2', kWait);
   const covered = await page.evaluate(() => {
     const buttons = [...document.querySelectorAll<HTMLElement>('#tools .tool, #transport .tool, #transport select')];
