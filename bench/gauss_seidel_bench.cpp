@@ -10,7 +10,7 @@ namespace {
 
 using namespace orthant;
 
-/// Bodies in a row of a chain-like pile: about four contacts a body, as in a packing.
+/// Bodies in a row of a chain-like pile: about four contacts per body, as in a packing.
 CanonicalProblem pile(int contacts) {
   testing::SplitMix rng(3);
   return reduce(

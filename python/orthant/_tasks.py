@@ -7,6 +7,7 @@ leading dimensions: an environment steps them, a gradient goes through them.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -31,30 +32,30 @@ def _sin_cos(x: Any) -> tuple[Any, Any]:
     return (np.sin(x), np.cos(x)) if isinstance(x, (np.ndarray, float)) else (x.sin(), x.cos())
 
 
-class Task:
+class Task(ABC):
     """What an environment is about. Actions are in [-1, 1]; `strength` makes controls of them."""
 
     model: Model
     settings: StepSettings
     strength: Floats  #: control of an action of 1, (control_count,)
-    frame_skip: int = 1  #: steps an action
-    horizon: int = 500  #: actions an episode
+    frame_skip: int = 1  #: steps per action
+    horizon: int = 500  #: actions per episode
 
+    @abstractmethod
     def start(self, rng: np.random.Generator) -> State:
         """A first state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observe(self, q: Any, v: Any) -> Any:
         """(…, q_size), (…, v_size) => (…, n)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reward(self, q: Any, v: Any, action: Any) -> Any:
         """Of the state after an action, (…)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fallen(self, q: Any, v: Any) -> Any:
         """True where the episode is over, (…)."""
-        raise NotImplementedError
 
 
 class CartPole(Task):

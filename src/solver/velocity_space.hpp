@@ -9,7 +9,7 @@
 //
 //   (Ĥ + Jᵀ T⁻¹ Y J) dv = −r − Jᵀ T⁻¹ R,   T = X + Y (F + α),   dx = −T⁻¹ (R + Y J dv),
 //
-// which leaves six rows a body however many contacts it has; N = J Ĥ⁻¹ Jᵀ is never formed.
+// which leaves six rows per body however many contacts it has; N = J Ĥ⁻¹ Jᵀ is never formed.
 #pragma once
 
 #include <vector>

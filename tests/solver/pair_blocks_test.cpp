@@ -89,7 +89,7 @@ TEST(PairBlocks, RowsOfOneBodyBesideRowsOfTwo) {
 }
 
 TEST(PairBlocks, CopiesOfRowsCostLittle) {
-  // Two nearly equal rows a pair: the plain methods fail within 20000 iterations.
+  // Two nearly equal rows per pair: the plain methods fail within 20000 iterations.
   const CanonicalProblem one = packing(200, 500, 1, 0, 3), two = packing(200, 500, 2, 1e-7, 3);
   Solution x, y;
   const SolveReport single = run(one, Method::PairBlocks, 1e-9, x);

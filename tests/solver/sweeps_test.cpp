@@ -136,7 +136,7 @@ Case packing(int count, double mu) {
   return out;
 }
 
-/// Boxes of all proportions, four contacts a pair, some sliding: general blocks with coupling.
+/// Boxes of all proportions, four contacts per pair, some sliding: general blocks with coupling.
 Case chain_of_boxes(int count, double mu, std::uint64_t seed) {
   testing::SplitMix random(seed);
   Case out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many rows a pair of bodies, few of which push: solve() works on those, solve_pair_blocks() on
+// Many rows per pair of bodies, few of which push: solve() works on those, solve_pair_blocks() on
 // all.
 #include <gtest/gtest.h>
 

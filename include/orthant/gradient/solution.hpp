@@ -58,7 +58,7 @@ struct SolutionGradientSettings {
 
 /// What is known about the derivative: read it before trusting the numbers.
 struct GradientCertificate {
-  std::vector<ContactState> states;  ///< one a row; rows of a friction block share theirs
+  std::vector<ContactState> states;  ///< one per row; rows of a friction block share theirs
   Index floating = 0;                ///< rows that are Floating
   double margin = 1;                 ///< smallest relative distance to a border: strict
                                      ///< complementarity holds where it is > 0
@@ -84,7 +84,7 @@ struct GradientCertificate {
 /// problem's own storage. Empty members count as zero on input.
 struct ProblemDerivative {
   VecX k, e, b;
-  VecX mu, mu_r, lo, hi;        ///< one a block
+  VecX mu, mu_r, lo, hi;        ///< one per block
   std::vector<double> C, D, F;  ///< as BlockRows::all_values()
   std::vector<double> H;        ///< as VelocityMatrix::all_values()
 };
@@ -95,7 +95,7 @@ ProblemDerivative zero_derivative(const CanonicalProblem& problem);
 /// knows how the equations change without knowing how every entry of H, C, D and F does.
 struct ResidualDerivative {
   VecX balance, bilateral, blocks;
-  VecX mu, mu_r, lo, hi;  ///< one a block
+  VecX mu, mu_r, lo, hi;  ///< one per block
 };
 ResidualDerivative zero_residual(const CanonicalProblem& problem);
 

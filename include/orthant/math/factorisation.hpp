@@ -29,7 +29,7 @@ class SparseLdlt {
 
   /// Symbolic part for the pattern of A.
   void analyze(const SparseMatrix& A, Ordering ordering = Ordering::Automatic);
-  /// Numeric part; same pattern as analysed. `signs` (empty or one a row): the expected sign of
+  /// Numeric part; same pattern as analysed. `signs` (empty or one per row): the expected sign of
   /// each pivot; one of the wrong sign or below `pivot_floor` times its row's scale is replaced by
   /// sign * floor * scale and counted. Returns false if a pivot is zero or not finite.
   bool factorize(const SparseMatrix& A, const std::vector<signed char>& signs = {},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimise/optimise.hpp: (problem, settings) => controls, start and parameters of least cost.
-//   Lbfgs             single shooting, one rollout and one reverse walk an evaluation
+//   Lbfgs             single shooting, one rollout and one reverse walk per evaluation
 //   GaussNewton       single shooting, the whole Gauss–Newton step by one Riccati sweep
 //   Ilqr              the same sweep; its feedback is kept in the new rollout
 //   MultipleShooting  states are unknowns too; defects x_{i+1} ⊟ step(x_i, u_i) go to zero

@@ -26,7 +26,7 @@ struct CanonicalProblem {
   BlockRows C;  ///< bilateral rows; column blocks are those of H
   VecX e;       ///< [m/s]
 
-  std::vector<Law> laws;  ///< one a block; one order for D, F, b, λ and w
+  std::vector<Law> laws;  ///< one per block; one order for D, F, b, λ and w
   BlockRows D;            ///< row block c is block c; column blocks are those of H. Empty: D = 0
   BlockRows F;            ///< row and column blocks are the laws; may be unsymmetric. Empty: F = 0
   VecX b;                 ///< [m/s]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/pair_blocks.hpp: frictionless problems with several rows a pair of bodies, matrix-free.
+// solver/pair_blocks.hpp: frictionless problems with several rows per pair of bodies, matrix-free.
 //
 //   min ½ λᵀNλ + rᵀλ,  λ >= 0;   G = the blocks of N that belong to one pair of bodies
 //
