@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_engines.py BIN OUT [SCENE...]: the scenes of bench/peers/engines by every engine that was built.
 
-One process a case, one thread, one after the other; every figure comes from poses and velocities.
+One process per case, one thread, one after the other; every figure comes from poses and velocities.
 Writes OUT/engines.json and OUT/engines.md, and prints the tables as they fill. Spheres start from
 states that Bullet settled (50 iterations, 600 steps), the only engine here that does so in seconds.
 """
@@ -18,10 +18,15 @@ VARIANTS = {
     "bullet": ["si10", "si50", "dantzig"],
     "dart": ["dantzig", "pgs"],
     "ode": ["quick", "quick50", "dantzig"],
+    # From PyPI (tools/setup peers): what the field installs today.
+    "pypi": ["mujoco-newton", "mujoco-elliptic", "mujoco-cg", "dart-dantzig", "dart-nsgs", "dart-fbf", "drake-lagged",
+             "drake-sap", "drake-hydroelastic", "pinocchio-admm", "bullet-si10", "bullet-si50"],
 }
 # Pivoting on a thousand contacts takes seconds or never ends.
 SLOW = {("bullet", "dantzig"), ("dart", "dantzig"), ("dart", "pgs"), ("ode", "dantzig"), ("mujoco", "newton"),
-        ("mujoco", "elliptic")}
+        ("mujoco", "elliptic"), *(("pypi", name) for name in
+        ("mujoco-newton", "mujoco-elliptic", "dart-dantzig", "dart-nsgs", "dart-fbf", "drake-hydroelastic",
+         "pinocchio-admm"))}
 TIMEOUT = float(os.environ.get("PEER_SECONDS", "60"))
 
 
@@ -102,7 +107,7 @@ def stacks(cases, engines):
 
 
 def piles(cases, engines):
-    table = Table("Spheres in a box, settled, friction 0.5, h = 0.01, 20 steps: CPU ms a step, penetration / r",
+    table = Table("Spheres in a box, settled, friction 0.5, h = 0.01, 20 steps: CPU ms per step, penetration / r",
                   ["N", "ms per step", "contacts", "penetration / r", "energy rise", "escaped"])
     for count in (500, 2000):
         state = settled(cases.folder, cases.out, count)

@@ -23,6 +23,8 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual void step() = 0;
+  /// Processor time of the last step; `measured` is that of this process.
+  virtual double step_seconds(double measured) { return measured; }
   /// Poses and velocities of the dynamic bodies; the rest of `state` stays.
   virtual void read(State& state) = 0;
   /// Contact points of the last step, by the engine's own count.
@@ -36,7 +38,7 @@ class Engine {
 std::unique_ptr<Engine> make_engine(const scenes::Scene& scene, std::string_view variant);
 extern const char* const kEngineName;
 
-/// What the adapters need of a body: the scenes have one shape a body, centred.
+/// What the adapters need of a body: the scenes have one shape per body, centred.
 struct Part {
   const Body* body = nullptr;
   const Shape* shape = nullptr;

@@ -71,7 +71,7 @@ class Run {
   bool step() {
     const double begin = cpu_seconds();
     engine_->step();
-    seconds_ += cpu_seconds() - begin;
+    seconds_ += engine_->step_seconds(cpu_seconds() - begin);
     ++steps_;
     engine_->read(state);
     finite_ = state.q.allFinite() && state.v.allFinite() && state.q.cwiseAbs().maxCoeff() < 1e6;
