@@ -167,7 +167,8 @@ def chains(cases, engines):
                   ["10 links", "50 links"])
     for engine, variant in [*engines[:1], ("orthant", "rattle"), *engines[1:]]:
         items = [cases(engine, variant, "chain", n=n) for n in (10, 50)]
-        table.row([f"{engine} {variant}", *(item["failed"] if "failed" in item else "diverges" if not item["finite"] else
+        table.row([f"{engine} {variant}", *(item["failed"] if "failed" in item else
+                  "diverges" if not item["finite"] or item["energy_change"] is None else
                   f"{item['joint_error']:.0e} {item['energy_change']:.0e} {item['steps_per_s']:.0f}/s" for item in items)])
     return table
 

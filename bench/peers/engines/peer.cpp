@@ -74,7 +74,8 @@ class Run {
     seconds_ += engine_->step_seconds(cpu_seconds() - begin);
     ++steps_;
     engine_->read(state);
-    finite_ = state.q.allFinite() && state.v.allFinite() && state.q.cwiseAbs().maxCoeff() < 1e6;
+    finite_ = state.q.allFinite() && state.v.allFinite() && state.q.cwiseAbs().maxCoeff() < 1e6 &&
+              state.v.cwiseAbs().maxCoeff() < 1e9;
     return finite_;
   }
   /// All steps, with `look` after each; ends early at the cap or when the state blows up.
