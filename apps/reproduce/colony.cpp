@@ -5,92 +5,17 @@
 // grow. Chaotic: jitter grows some hundredfold a generation, so statistics are compared, not
 // places.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numbers>
 #include <optional>
-#include <sstream>
 
 #include "orthant/base/process.hpp"
 #include "orthant/model/division.hpp"
-#include "orthant/step/step.hpp"
-#include "reproduce/session.hpp"
+#include "reproduce/colony.hpp"
 
 namespace orthant::reproduce {
 namespace {
 
 constexpr int kFewCells = 256;  // of a colony from which sub-spheres are compared
-constexpr double kRadius = 0.25, kFirstLength = 2, kStep = 1e-3;
-
-struct Cell {
-  BodyUid uid = 0;
-  double x = 0, y = 0, angle = 0;
-
-  void visit(Archive& a) { a(uid, x, y, angle); }
-};
-
-ModelBuilder colony_of(const std::vector<Cell>& cells, double length) {
-  ModelBuilder builder;
-  builder.set_law(LawOfMotion::Overdamped);
-  builder.set_gravity(Vec3::Zero());
-  builder.add_material({.name = "smooth", .friction = 0});
-  for (const Cell& cell : cells) {
-    BodySpec body;
-    body.uid = cell.uid;
-    body.name = "cell/" + std::to_string(cell.uid);
-    body.motion = Motion::Planar;
-    body.position = Vec3(cell.x, cell.y, 0);
-    body.angle = cell.angle;
-    body.shapes.push_back(
-        {.shape = Shape::stadium(kRadius, 0.5 * length - kRadius), .material = "smooth"});
-    body.drag = 1;
-    body.length = length;
-    builder.add_body(body);
-  }
-  return builder;
-}
-
-StepSettings settings_of(ConstraintScheme scheme, int spheres) {
-  StepSettings s;
-  s.h = kStep;
-  s.constraints = scheme;
-  s.sub_spheres = spheres;
-  s.overlap_tolerance = 1e-5 / kRadius;
-  s.contact_margin = 0.4;
-  s.solver.tolerance = 1e-7;  // of the largest impulse and speed of a row: some 1e-7 of length
-  return s;
-}
-
-std::string picture(const std::vector<Cell>& cells, double length) {
-  double reach = 1;
-  for (const Cell& c : cells) reach = std::max({reach, std::abs(c.x) + 2, std::abs(c.y) + 2});
-  std::ostringstream out;
-  out.precision(5);
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"800\" viewBox=\""
-      << -reach << ' ' << -reach << ' ' << 2 * reach << ' ' << 2 * reach << "\">\n<rect x=\""
-      << -reach << "\" y=\"" << -reach
-      << "\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n<g stroke-linecap=\"round\" "
-         "stroke-width=\""
-      << 2 * kRadius << "\">\n";
-  // One path a colour, in hundredths of the width of a cell: a tenth of the bytes of a line a cell.
-  constexpr int kColours = 36;
-  const double half = 0.5 * length - kRadius;
-  const auto rounded = [](double x) { return std::round(200 * x) / 200; };
-  std::array<std::ostringstream, kColours> paths;
-  for (const Cell& c : cells) {
-    double turn = std::fmod(c.angle / std::numbers::pi, 1.0);
-    if (turn < 0) turn += 1;
-    const double dx = half * std::cos(c.angle), dy = half * std::sin(c.angle);
-    paths[static_cast<std::size_t>(turn * kColours) % kColours]
-        << 'M' << rounded(c.x - dx) << ' ' << rounded(dy - c.y) << 'l' << rounded(2 * dx) << ' '
-        << rounded(-2 * dy);
-  }
-  for (int k = 0; k < kColours; ++k)
-    out << "<path stroke=\"hsl(" << k * 360 / kColours << ",65%,50%)\" d=\""
-        << paths[static_cast<std::size_t>(k)].str() << "\"/>\n";
-  out << "</g>\n</svg>\n";
-  return out.str();
-}
 
 struct Generation {
   int cells = 0;
@@ -105,8 +30,8 @@ struct Generation {
 /// All of a run: the cells as they were born, how far this generation has come, those before.
 struct Progress {
   std::vector<Cell> cells = {{1, 0, 0, 0.3}};
-  double length = kFirstLength;  // now
-  double born = kFirstLength;    // at the last division
+  double length = kCellLength;  // now
+  double born = kCellLength;    // at the last division
   State x;
   WarmStart warm;
   Generation now;
@@ -116,13 +41,6 @@ struct Progress {
 
   void visit(Archive& a) { a(cells, length, born, x, warm, now, history, single_deepest, lost); }
 };
-
-/// The parameters of all cells at the length they have now: from their birth on in one go, so that
-/// a resumed run has the same bits.
-void grow_to(double length, double born, const Model& model, Parameters& parameters) {
-  parameters = model.default_parameters();
-  grow(model, model.dynamic_bodies(), length / born, parameters);
-}
 
 struct Sample {
   double rows = 0, solves = 0, seconds = 0, deepest = 0;
@@ -139,9 +57,9 @@ Sample sample(ConstraintScheme scheme, int spheres, int steps, const Model& mode
   Sample s;
   const double start = processor_seconds();
   for (int i = 0; i < steps; ++i) {
-    length *= std::exp(kStep);
+    length *= std::exp(kColonyStep);
     grow_to(length, run.born, model, parameters);
-    const StepReport r = step(model, parameters, settings_of(scheme, spheres), {}, x, warm, work);
+    const StepReport r = step(model, parameters, colony_settings(scheme, spheres), {}, x, warm, work);
     s.rows += static_cast<double>(r.constraints) / steps;
     s.solves += static_cast<double>(r.recursions + 1) / steps;
     s.deepest = std::max(s.deepest, r.deepest);
@@ -177,19 +95,31 @@ Table table_3(const Model& model, const Progress& run) {
   return table;
 }
 
+/// Share of the work of a colony of `target` cells that is done. The time of a step grows like
+/// cells^1.4 (docs/relcp.md), and the last generation has half of the steps.
+double work_done(int cells, double share_of_generation, int target) {
+  double done = 0, all = 0;
+  for (double c = 1; c <= target; c *= 2) {
+    const double work = std::pow(c, 1.4) * (2 * c > target ? 0.5 : 1);
+    all += work;
+    done += c < cells ? work : c == cells ? work * share_of_generation : 0;
+  }
+  return done / all;
+}
+
 /// Steps of one generation from where it stands. False when the session ends first.
 bool grow_generation(const Options& options, int target, const Model& model, Session& session,
                      Progress& run) {
-  const auto whole = static_cast<int>(std::ceil(std::log(2.0) / kStep));
+  const auto whole = static_cast<int>(std::ceil(std::log(2.0) / kColonyStep));
   // The last generation grows halfway: packed, not yet about to divide.
   const int steps = run.now.cells >= target ? whole / 2 : whole;
-  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 1);
+  const StepSettings settings = colony_settings(ConstraintScheme::Relcp, 1);
   Parameters parameters = model.default_parameters();
   StepWorkspace work;
   Generation& g = run.now;
-  while (g.steps < steps && run.length < 2 * kFirstLength) {
+  while (g.steps < steps && run.length < 2 * kCellLength) {
     const double start = processor_seconds();
-    run.length *= std::exp(kStep);
+    run.length *= std::exp(kColonyStep);
     grow_to(run.length, run.born, model, parameters);
     const StepReport r = step(model, parameters, settings, {}, run.x, run.warm, work);
     g.seconds += processor_seconds() - start;
@@ -201,21 +131,11 @@ bool grow_generation(const Options& options, int target, const Model& model, Ses
     g.most_solves = std::max(g.most_solves, r.recursions + 1);
     ++g.steps;
     if (options.progress && g.steps % 10 == 0)
-      options.progress(static_cast<double>(g.cells) / target * g.steps / steps,
+      options.progress(work_done(g.cells, static_cast<double>(g.steps) / steps, target),
                        std::to_string(g.cells) + " cells, step " + std::to_string(g.steps));
     if (session.ends_after_step(run)) return false;
   }
   return true;
-}
-
-/// Cells where the bodies are.
-std::vector<Cell> cells_at(const Model& model, const State& x) {
-  std::vector<Cell> cells;
-  for (const Body& body : model.bodies()) {
-    const double* q = x.q.data() + body.q_begin;
-    cells.push_back({body.uid, q[0], q[1], q[2]});
-  }
-  return cells;
 }
 
 /// All cells divide. The next generation is built from the list of its cells alone, as it is after
@@ -232,8 +152,15 @@ void divide_all(ModelBuilder& builder, const Model& model, Progress& run) {
 }
 
 /// How the time of a generation grows with the cells, and what that says of 131,072 of them. The
-/// last generation grows halfway, so that its steps count double.
+/// last generation grows halfway, so that its steps count double. A small colony fits the cache and
+/// takes one solve a step: it says nothing.
 void extrapolate(const std::vector<Generation>& history, Result& result) {
+  constexpr int kEnoughToTell = 1024;
+  if (history.size() < 3 || history.back().cells < kEnoughToTell) {
+    result.notes.push_back(
+        "too few cells to say what 131072 would take; runs to 16384 say 1e5 to 2.7e5 CPU s");
+    return;
+  }
   const auto a_step = [](const Generation& g) { return g.seconds / std::max(1, g.steps); };
   const Generation &first = history[history.size() - 3], &last = history.back();
   const double exponent = std::log(a_step(last) / a_step(first)) /
@@ -299,7 +226,7 @@ Result run_colony(const Options& options) {
   if (over)
     session.finish();
   else
-    result.notes.push_back(session.unfinished());
+    session.tell_unfinished(result);
   std::vector<Generation> history = run.history;
   if (!over && run.now.steps > 0) history.push_back(run.now);
 
@@ -327,12 +254,12 @@ Result run_colony(const Options& options) {
       number(1e6 * seconds / std::max(1.0, rows)) + " us");
   result.notes.push_back("one constraint a pair reaches an overlap of " +
                          number(run.single_deepest));
-  if (history.size() > 2) extrapolate(history, result);
+  extrapolate(history, result);
   result.checks.push_back({"overlap at every step", deepest, 1.0001e-5});
   result.checks.push_back({"steps not converged", failed, 0});
   result.checks.push_back({"most solves in a step", most, 12});
   result.checks.push_back({"divisions that lost a cell", static_cast<double>(run.lost), 0});
-  write_file(options, "colony.svg", picture(cells, run.length), result);
+  write_file(options, "colony.svg", colony_picture(cells, run.length), result);
   plot_generations(options, history, result);
   std::vector<std::vector<double>> columns(4);
   for (const Cell& c : cells) {

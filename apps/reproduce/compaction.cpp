@@ -5,123 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/base/error.hpp"
-#include "orthant/base/mix.hpp"
 #include "orthant/base/process.hpp"
-#include "orthant/model/model_builder.hpp"
-#include "orthant/step/step.hpp"
-#include "reproduce/field.hpp"
-#include "reproduce/session.hpp"
+#include "reproduce/compaction.hpp"
 
 namespace orthant::reproduce {
 namespace {
 
-constexpr double kMajor = 2, kMinor = 1, kVolumeFraction = 0.0025, kPi = 3.14159265358979323846;
-constexpr double kCutOff = 0.4;  // of the minor radius
-constexpr double kFreeSpeed = 0.25;
-
-double random_unit(std::uint64_t& state) {
-  return static_cast<double>(mix_bits(state += kGoldenRatio) >> 11) * 0x1p-53;
-}
-
-/// Uniform in a cube, isotropic, nothing touching.
-Model suspension(int count) {
-  const double volume = 4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction;
-  const double edge = std::cbrt(volume);
-  ModelBuilder builder;
-  builder.set_law(LawOfMotion::Overdamped);
-  builder.set_gravity(Vec3::Zero());
-  builder.add_material({.name = "smooth", .friction = 0});
-  std::vector<Vec3> centres;
-  std::uint64_t state = 1;
-  while (static_cast<int>(centres.size()) < count) {
-    const double x = random_unit(state), y = random_unit(state), z = random_unit(state);
-    const Vec3 c = edge * Vec3(x - 0.5, y - 0.5, z - 0.5);
-    const double a = random_unit(state), b = random_unit(state), d = random_unit(state);
-    if (std::any_of(centres.begin(), centres.end(),
-                    [&](const Vec3& o) { return (o - c).norm() < 2 * kMajor; }))
-      continue;
-    BodySpec body;
-    body.name = "e" + std::to_string(centres.size());
-    body.position = c;
-    const double u = std::sqrt(1 - a), w = std::sqrt(a);
-    body.orientation = {u * std::sin(2 * kPi * b), u * std::cos(2 * kPi * b),
-                        w * std::sin(2 * kPi * d), w * std::cos(2 * kPi * d)};
-    body.shapes.push_back(
-        {.shape = Shape::ellipsoid(kMajor, kMinor, kMinor), .material = "smooth"});
-    body.drag = 1;
-    body.length = 2 * kMajor;
-    builder.add_body(body);
-    centres.push_back(c);
-  }
-  builder.add_force(
-      CallbackSpec{.name = "field", .body = "e0", .callback = std::make_shared<RadialField>(-1)});
-  return builder.build();
-}
-
-StepSettings settings_of(ConstraintScheme scheme, double h, int spheres) {
-  StepSettings s;
-  s.h = h;
-  s.constraints = scheme;
-  s.sub_spheres = spheres;
-  s.contact_margin = kCutOff;
-  s.solver.tolerance = 4e-6;  // of a row's speed, 1/4: a hundredth of the overlap tolerance
-  return s;
-}
-
-struct Sample {
-  double constraints = 0, solves = 0, iterations = 0, seconds = 0, seconds_solve = 0, deepest = 0,
-         failed = 0;
-
-  void visit(Archive& a) {
-    a(constraints, solves, iterations, seconds, seconds_solve, deepest, failed);
-  }
-};
-
 /// Methods compared so far: with many bodies one of them takes hours.
 struct Comparison {
-  std::vector<Sample> done;
+  std::vector<PackingSample> done;
 
   void visit(Archive& a) { a(done); }
 };
-
-Sample measure(const Model& model, const State& packed, const StepSettings& settings, int steps) {
-  State x = packed;
-  WarmStart warm;
-  StepWorkspace work;
-  Sample s;
-  const Parameters parameters = model.default_parameters();
-  const double start = processor_seconds();
-  for (int i = 0; i < steps; ++i) {
-    const StepReport r = step(model, parameters, settings, {}, x, warm, work);
-    s.constraints += r.constraints;
-    s.solves += r.recursions + 1;
-    s.iterations += r.iterations;
-    s.deepest = std::max(s.deepest, r.deepest);
-    s.failed += r.outcome != Outcome::Converged;
-    s.seconds_solve += r.seconds_solve / steps;
-  }
-  s.seconds = (processor_seconds() - start) / steps;
-  s.constraints /= steps;
-  s.solves /= steps;
-  s.iterations /= steps;
-  return s;
-}
-
-double mean_radius(const Model& model, const State& x) {
-  double sum = 0;
-  for (const BodyId id : model.dynamic_bodies())
-    sum += x.q.segment<3>(model.body(id).q_begin).norm();
-  return sum / model.dynamic_count();
-}
-
-/// A free body falls at kFreeSpeed; once the last has come to rest on others none is half as fast.
-bool is_packed(const Model& model, const State& x) {
-  const auto& bodies = model.dynamic_bodies();
-  return std::all_of(bodies.begin(), bodies.end(), [&](BodyId id) {
-    return x.v.segment<3>(model.body(id).v_begin).norm() < 0.5 * kFreeSpeed;
-  });
-}
 
 /// All of the way to the packed state.
 struct Progress {
@@ -141,7 +36,7 @@ struct Progress {
 void compact(const Options& options, const Model& model, int steps, Session& session,
              Progress& run) {
   const Parameters parameters = model.default_parameters();
-  const StepSettings settings = settings_of(ConstraintScheme::Relcp, 0.1, 1);
+  const StepSettings settings = compaction_settings(ConstraintScheme::Relcp, 0.1, 1);
   StepWorkspace work;
   while (run.steps < steps && !run.packed(model)) {
     const double start = processor_seconds();
@@ -160,7 +55,7 @@ void compact(const Options& options, const Model& model, int steps, Session& ses
       run.constraints.push_back(r.constraints);
       run.solves.push_back(r.recursions + 1);
       if (options.progress)
-        options.progress(0.9 * run.steps / steps, "compaction, t = " + number(run.x.t, 5) + ", " +
+        options.progress(0.9 * std::pow(static_cast<double>(run.steps) / steps, 2), "compaction, t = " + number(run.x.t, 5) + ", " +
                                                       std::to_string(r.constraints) + " rows");
     }
     if (session.ends_after_step(run)) return;
@@ -178,15 +73,14 @@ Result run_compaction(const Options& options) {
   Session session(options, "compaction", std::to_string(count));
   (void)session.resume(run);
   // At most the way from a corner, and some time to settle.
-  const double edge = std::cbrt(4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction);
-  const int steps = static_cast<int>(10 * (0.87 * edge / kFreeSpeed + 30));
+  const int steps = static_cast<int>(10 * longest_compaction(count));
   compact(options, model, steps, session, run);
   const State& x = run.x;
   const std::vector<double>&time = run.time, &constraints = run.constraints, &solves = run.solves;
   result.checks.push_back({"overlap at every ReLCP step", run.deepest, 1e-5});
   result.checks.push_back({"steps not converged", run.failed, 0});
   // Packed: within a quarter of the radius of a ball at 60 % (an upper bound on how dense).
-  const double ball = 0.75 * std::cbrt(count * kMajor * kMinor * kMinor / 0.6);
+  const double ball = packed_radius(count);
   const bool packed = run.steps >= steps || run.packed(model);
   if (packed)
     result.checks.push_back(
@@ -202,7 +96,7 @@ Result run_compaction(const Options& options) {
          std::to_string(run.most_solves), number(run.deepest), number(run.seconds, 4)}}});
 
   if (!packed) {
-    result.notes.push_back(session.unfinished());
+    session.tell_unfinished(result);
     return result;
   }
   run.warm = {};
@@ -215,7 +109,7 @@ Result run_compaction(const Options& options) {
   const auto sample = [&](ConstraintScheme scheme, double h, int spheres) {
     if (next == comparison.done.size()) {
       if (options.progress) options.progress(0.9 + 0.008 * next, "comparing methods");
-      comparison.done.push_back(measure(model, x, settings_of(scheme, h, spheres), few));
+      comparison.done.push_back(measure(model, x, compaction_settings(scheme, h, spheres), few));
       methods.save(comparison);
     }
     return comparison.done[next++];
@@ -226,9 +120,9 @@ Result run_compaction(const Options& options) {
                  "ns per row update", "time / ReLCP", "true overlap", "published rows ratio",
                  "published speed-up"},
                 {}};
-    const Sample base = sample(ConstraintScheme::Relcp, h, 1);
+    const PackingSample base = sample(ConstraintScheme::Relcp, h, 1);
     double failed = 0;
-    const auto add = [&](const std::string& name, const Sample& s, const char* rows,
+    const auto add = [&](const std::string& name, const PackingSample& s, const char* rows,
                          const char* speed) {
       failed += s.failed;
       table.rows.push_back(
@@ -248,9 +142,12 @@ Result run_compaction(const Options& options) {
     static constexpr Published kPublished[] = {{3, "2", "0.8", "1.9"},
                                                {7, "9.3", "7", "28"},
                                                {13, "34", "39", "174"},
-                                               {17, "59", "67", "402"}};
+                                               {17, "59", "67", "402"},
+                                               {23, "103", "215", "642"}};
+    // With the many spheres of the last, ten thousand bodies have six million rows.
+    constexpr int kMostBodies = 3000;
     for (const Published& p : kPublished) {
-      if (options.quick && p.spheres > 7) continue;
+      if ((options.quick && p.spheres > 7) || (p.spheres > 17 && count > kMostBodies)) continue;
       add("multisphere " + std::to_string(p.spheres),
           sample(ConstraintScheme::Multisphere, h, p.spheres), p.rows,
           h < 0.05 ? p.fine : p.coarse);

@@ -16,18 +16,45 @@
 namespace orthant::reproduce {
 namespace {
 
+constexpr SourceText kSources[] = {
+    {Source::Engine, "Differentiable physics engine",
+     "appendices A and B of a 2D engine in a learning framework (de Avila Belbute-Peres et al.)"},
+    {Source::Gradient, "Gradient of an LCP", "Werling: Differentiating an LCP"},
+    {Source::Relcp, "ReLCP",
+     "Palmer, Aktulga, Gao: ReLCP: scalable complementarity-based collision resolution for smooth "
+     "rigid bodies"},
+    {Source::Notes, "LCP notes", "Pfrommer: LCP notes"},
+    {Source::InteriorPoint, "Interior point",
+     "thesis on interior-point methods for rigid and flexible contact"},
+    {Source::Own, "Beyond the documents", "cases of our own"},
+};
+
 constexpr std::array kExperiments = {
     Experiment{"ellipsoids", "two ellipsoids pushed past each other, against the exact motion",
-               run_ellipsoids},
+               Source::Relcp, 3, 60, run_ellipsoids},
+    Experiment{"capsules", "three capsules that overlap: jitter, and none", Source::Relcp, 1, 1,
+               run_capsules},
     Experiment{"compaction", "ellipsoids drawn into a dense packing, against sub-spheres",
-               run_compaction},
-    Experiment{"colony", "rods that grow and divide, from one cell", run_colony},
-    Experiment{"chainmail", "interlaced rings pulled apart", run_chainmail},
+               Source::Relcp, 3, 11700, run_compaction},
+    Experiment{"packing", "all methods from a dilute suspension to a packing", Source::Relcp, 20,
+               1500, run_packing},
+    Experiment{"colony", "rods that grow and divide, from one cell", Source::Relcp, 3, 6500,
+               run_colony},
+    Experiment{"roughness", "a colony of smooth cells against sub-spheres: rows, order",
+               Source::Relcp, 20, 600, run_roughness},
+    Experiment{"chainmail", "interlaced rings pulled apart", Source::Relcp, 3, 180, run_chainmail},
+    Experiment{"warm_start", "the interior point from the answer of the step before",
+               Source::InteriorPoint, 5, 60, run_warm_start},
+    Experiment{"balls", "balls in the box: interior-point iterations by size",
+               Source::InteriorPoint, 15, 900, run_balls},
+    Experiment{"stacks", "spheres stacked, of equal masses and of 10^n kg", Source::InteriorPoint,
+               5, 60, run_stacks},
     Experiment{"bending", "a soft beam bent over two cylinders, against penalty contact",
-               run_bending},
-    Experiment{"hertz", "a soft ball pressed between plates, against Hertz", run_hertz},
+               Source::InteriorPoint, 20, 900, run_bending},
+    Experiment{"hertz", "a soft ball pressed between plates, against Hertz", Source::Own, 5, 120,
+               run_hertz},
     Experiment{"rods", "a suspension of active Brownian rods in a periodic box, at scale",
-               run_rods},
+               Source::Own, 1, 801, run_rods},
 };
 
 /// Ticks at round numbers, or powers of ten.
@@ -44,6 +71,7 @@ std::vector<double> ticks(double lo, double hi, bool logarithmic) {
 }  // namespace
 
 std::span<const Experiment> experiments() { return kExperiments; }
+std::span<const SourceText> sources() { return kSources; }
 
 const Experiment& find_experiment(std::string_view name) {
   std::vector<std::string_view> names;

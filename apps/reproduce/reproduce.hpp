@@ -36,15 +36,34 @@ struct Check {
   bool pass() const { return measured <= bound; }
 };
 
+/// A run to look at: the experiment, or a part of it, as a scene file that `orthant run` plays.
+struct Scene {
+  std::string name;  ///< of its folder
+  std::string what;  ///< a few words
+  std::string yaml;
+};
+
 struct Result {
   std::vector<Table> tables;
   std::vector<Check> checks;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;  ///< what differs from the document, and why
   std::vector<std::string> files;  ///< written
+  std::vector<Scene> scenes;
+  bool finished = true;  ///< false: the session ended first, a checkpoint is there
 };
+
+/// What an experiment is taken from.
+enum class Source : std::uint8_t { Engine, Gradient, Relcp, Notes, InteriorPoint, Own };
+struct SourceText {
+  Source source;
+  std::string_view title, cited;
+};
+std::span<const SourceText> sources();
 
 struct Experiment {
   std::string_view name, what;
+  Source source;
+  double quick_seconds, full_seconds;  ///< of one core, measured: what the time left is told from
   Result (*run)(const Options& options);
 };
 
@@ -59,6 +78,12 @@ Result run_chainmail(const Options& options);
 Result run_bending(const Options& options);
 Result run_hertz(const Options& options);
 Result run_rods(const Options& options);
+Result run_roughness(const Options& options);
+Result run_packing(const Options& options);
+Result run_capsules(const Options& options);
+Result run_warm_start(const Options& options);
+Result run_balls(const Options& options);
+Result run_stacks(const Options& options);
 
 /// "6.6e-03" and the like.
 std::string number(double x, int digits = 3);

@@ -152,7 +152,7 @@ Result run_rods(const Options& options) {
   result.checks.push_back({"overlap at every step", run.deepest, 1.0001 * kTolerance});
   result.checks.push_back({"steps not converged", run.failed, 0});
   if (run.steps < steps) {
-    result.notes.push_back(session.unfinished());
+    session.tell_unfinished(result);
     return result;
   }
   session.finish();

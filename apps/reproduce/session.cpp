@@ -106,8 +106,10 @@ void Session::finish() const {
   if (!path_.empty()) std::filesystem::remove(path_);
 }
 
-std::string Session::unfinished() const {
-  return "stopped after " + std::to_string(steps_) + " steps of this session; --resume goes on";
+void Session::tell_unfinished(Result& result) const {
+  result.finished = false;
+  result.notes.push_back("stopped after " + std::to_string(steps_) +
+                         " steps of this session; the same command goes on");
 }
 
 std::uint64_t hash_of(const State& s) {

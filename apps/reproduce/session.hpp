@@ -103,8 +103,8 @@ class Session {
   }
   /// The checkpoint of a run that is over is removed.
   void finish() const;
-  /// What to say where the session ended before the run did.
-  std::string unfinished() const;
+  /// Where the session ended before the run did.
+  void tell_unfinished(Result& result) const;
 
  private:
   static constexpr std::int64_t kEvery = 25;  // steps
