@@ -57,21 +57,24 @@ def scene_of(path, args):
     return scene
 
 
-def run(command):
+def run(command, limit):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        done = subprocess.CompletedProcess(command, 1, "", f"took longer than {limit:g} s")
     return done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def try_one(path, args, folder):
     scene = pathlib.Path(folder) / "scene.yaml"
     scene.write_text(json.dumps(scene_of(path, args)))  # JSON is YAML
-    done, load = run([args.orthant, "check", str(scene)])
+    done, load = run([args.orthant, "check", str(scene)], args.limit)
     if done.returncode != 0:
         return {"file": path.name, "error": done.stderr.strip().split("\n")[0][:300]}
     out = os.path.join(folder, "run")
     command = [args.orthant, "run", str(scene), "-o", out, "--overwrite", "--quiet", "--threads", "1"]
-    done, used = run(command + ["--json", "-"])
+    done, used = run(command + ["--json", "-"], args.limit)
     if not done.stdout.strip().startswith("{"):
         return {"file": path.name, "error": done.stderr.strip()[:300]}
     report = json.loads(done.stdout)
@@ -88,6 +91,7 @@ def main():
     parser.add_argument("--time", type=float, default=2.0, help="of each run [s]")
     parser.add_argument("--step", type=float, default=0.005, help="[s]")
     parser.add_argument("--drop", type=float, default=0.05, help="height of the lowest point [m]")
+    parser.add_argument("--limit", type=float, default=120.0, help="wall time per file [s]")
     parser.add_argument("--only", default="", help="files whose path contains this")
     args = parser.parse_args()
     bad = 0

@@ -7,6 +7,8 @@
 
 namespace orthant::python {
 
+void bind_robot(nb::module_& m);
+
 namespace {
 
 PyObject* g_error = nullptr;         // orthant.Error, for ever
@@ -60,6 +62,7 @@ NB_MODULE(_core, m) {
   bind_contacts(m);
   bind_problem_batch(m);
   bind_optimise(m);
+  bind_robot(m);
 }
 
 }  // namespace orthant::python

@@ -181,7 +181,7 @@ Robot MjcfReader::read(const std::string& text, SceneDescription& scene) {
          c = c->NextSiblingElement("pair"))
       pairs_.emplace_back(xml_.text_or(*c, "geom1", ""), xml_.text_or(*c, "geom2", ""));
   });
-  robot_.world_touches = robot_.own_groups = true;
+  robot_.world_touches = robot_.own_groups = robot_.own_posture = true;
   RobotLink world;
   world.name = "world";
   world.world = true;

@@ -83,13 +83,14 @@ struct Robot {
   std::vector<RobotActuator> actuators = {};
   bool world_touches = false;  ///< links that hang on the world touch its shapes all the same
   bool own_groups = false;     ///< shapes have their groups and masks from the file
+  bool own_posture = false;    ///< the file has a posture: limits move a joint by the least
   std::vector<std::pair<std::string, std::string>> apart = {};  ///< links that never touch
 };
 
 /// Parents before children, each branch together. Problems where parents go round in a circle.
 void sort_links(Robot& robot, XmlReader& xml);
 /// Starts of all joints: the posture where it names one, else zero where the limits allow it and
-/// else the middle of them; followers as their leaders say.
+/// else the middle of them (own_posture: the nearest one); followers as their leaders say.
 void find_starts(Robot& robot, const std::vector<std::pair<std::string, double>>& posture,
                  XmlReader& xml);
 /// Inertias made those of bodies, by the least change; fixed, massless and empty links folded.

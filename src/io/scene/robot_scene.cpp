@@ -32,6 +32,9 @@ class RobotWriter {
     for (const RobotLoop& loop : robot_.loops) add_loop(loop);
     for (const RobotActuator& actuator : robot_.actuators) add_actuator(actuator);
     for (const ServoDescription& servo : options_.servos) add_servos(servo);
+    // A body's origin is its centre of mass: the link's own frame goes by the link's name.
+    for (std::size_t i = 0; i < robot_.links.size(); ++i)
+      add_frame({robot_.links[i].name, static_cast<Index>(i), {}});
     for (const RobotFrame& f : robot_.frames) add_frame(f);
     exclude();
   }
@@ -271,7 +274,8 @@ class RobotWriter {
 
   void add_frame(const RobotFrame& f) {
     const auto i = static_cast<std::size_t>(f.link);
-    if (full(f.name) == names_[i]) return;
+    if (robot_.links[i].world && full(f.name) == names_[i]) return;
+    if (!frame_names_.insert(full(f.name)).second) return;
     FrameDescription frame;
     frame.where = where(0);
     frame.name = full(f.name);
@@ -319,6 +323,7 @@ class RobotWriter {
   int bit_ = 1;
   std::vector<Pose> X_WL_;
   std::vector<std::string> names_;                ///< of the bodies, by link
+  std::set<std::string> frame_names_;
   std::map<std::string, std::size_t> place_of_;  ///< of the joints in the scene
 };
 

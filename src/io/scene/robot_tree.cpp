@@ -31,9 +31,11 @@ bool inside(const RobotJoint& joint, double x) {
   return !(joint.lower && x < *joint.lower) && !(joint.upper && x > *joint.upper);
 }
 
-/// The usual one where the limits allow it, else their middle, else the one there is.
-double usual_start(const RobotJoint& joint) {
+/// The usual one where the limits allow it, else their middle (or the nearest), else the one there is.
+double usual_start(const RobotJoint& joint, bool nearest) {
   if (inside(joint, joint.usual)) return joint.usual;
+  if (nearest && joint.lower && joint.upper)
+    return std::clamp(joint.usual, *joint.lower, *joint.upper);
   if (joint.lower && joint.upper) return 0.5 * (*joint.lower + *joint.upper);
   return joint.lower ? *joint.lower : *joint.upper;
 }
@@ -321,7 +323,8 @@ void sort_links(Robot& robot, XmlReader& xml) {
 
 void find_starts(Robot& robot, const Posture& posture, XmlReader& xml) {
   for (RobotLink& link : robot.links)
-    if (link.joint.has_coordinate()) link.joint.start = usual_start(link.joint);
+    if (link.joint.has_coordinate()) 
+      link.joint.start = usual_start(link.joint, robot.own_posture);
   for (const auto& [name, value] : posture) {
     RobotJoint* joint = find_joint(robot, name);
     if (joint == nullptr || !joint->has_coordinate()) {

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// python/src/bind_robot.cpp: Articulation, joint coordinates as a view of a model.
+#include <nanobind/stl/pair.h>
+
+#include "common.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/robot/articulation.hpp"
+#include "settings.hpp"
+#include "state.hpp"
+
+namespace orthant::python {
+namespace {
+
+using Values = std::vector<std::pair<std::string, double>>;
+
+Values values_of(const nb::dict& positions) {
+  Values out;
+  for (const auto& [name, value] : positions)
+    out.emplace_back(nb::cast<std::string>(name), nb::cast<double>(value));
+  return out;
+}
+
+void check(const Articulation& a, const Parameters& p, const State& x) {
+  validate(a.model(), p);
+  validate(a.model(), x);
+}
+
+FrameTarget target_of(const std::string& frame, nb::handle value) {
+  FrameTarget t;
+  t.frame = frame;
+  if (nb::isinstance<Pose>(value)) {
+    const Pose& X = nb::cast<const Pose&>(value);
+    t.position = X.x;
+    t.orientation = X.p;
+  } else {
+    t.position = to_vec3(value, "targets['" + frame + "']");
+  }
+  return t;
+}
+
+/// Methods of (parameters, state, q) and more that return an array.
+template <class F>
+auto call(F f) {
+  return [f](const Articulation& self, const Parameters& p, const StateHolder& x, nb::handle q) {
+    check(self, p, x.get());
+    return to_numpy(RowMatX(f(self, p, x.get(), to_vector(q, "q", self.q_size()))));
+  };
+}
+
+}  // namespace
+
+void bind_robot(nb::module_& m) {
+  using A = Articulation;
+  nb::enum_<CoordinateKind>(m, "CoordinateKind", "How a body moves against its parent.")
+      .value("Weld", CoordinateKind::Weld)
+      .value("Hinge", CoordinateKind::Hinge)
+      .value("Slide", CoordinateKind::Slide)
+      .value("Ball", CoordinateKind::Ball)
+      .value("Planar", CoordinateKind::Planar)
+      .value("Free", CoordinateKind::Free)
+      .value("FreePlanar", CoordinateKind::FreePlanar);
+  nb::class_<TreeJoint>(m, "TreeJoint", "Place of a joint in the coordinates.")
+      .def_ro("name", &TreeJoint::name, "Of the joint; of a free body: the body's.")
+      .def_ro("kind", &TreeJoint::kind, "How it moves.")
+      .def_ro("q_begin", &TreeJoint::q_begin, "First coordinate.")
+      .def_ro("q_size", &TreeJoint::q_size, "Coordinates.")
+      .def_ro("u_begin", &TreeJoint::u_begin, "First speed.")
+      .def_ro("u_size", &TreeJoint::u_size, "Speeds.")
+      .def("__repr__", [](const TreeJoint& j) {
+        return "TreeJoint(" + j.name + ", q[" + std::to_string(j.q_begin) + ":" +
+               std::to_string(j.q_begin + j.q_size) + "])";
+      });
+  nb::class_<InverseKinematicsReport>(m, "InverseKinematicsReport", "How near it came.")
+      .def_ro("reached", &InverseKinematicsReport::reached, "Below the tolerance.")
+      .def_ro("iterations", &InverseKinematicsReport::iterations, "Steps tried.")
+      .def_ro("error", &InverseKinematicsReport::error, "Norm of all errors [m, rad].")
+      .def_ro("loop_error", &InverseKinematicsReport::loop_error, "Largest of a loop [m, rad].");
+
+  nb::class_<A>(m, "Articulation",
+                "Joint coordinates q and speeds u as a view of a model; bodies stay the state.\n\n"
+                "Hinges and slides have one coordinate, free bodies the seven numbers of the state.\n"
+                "docs/robots.md has the conventions.")
+      .def(
+          "__init__",
+          [](A* self, const Model& model, std::optional<std::string> body) {
+            if (body)
+              new (self) A(model, *body);
+            else
+              new (self) A(model);
+          },
+          nb::arg("model"), nb::arg("body").none() = nb::none(), nb::keep_alive<1, 2>(),
+          "All bodies that move, or those joined to `body`.")
+      .def_prop_ro("joints",
+                   [](const A& a) {
+                     return std::vector<TreeJoint>(a.joints().begin(), a.joints().end());
+                   },
+                   "Parents before children.")
+      .def_prop_ro("q_size", &A::q_size, "Coordinates.")
+      .def_prop_ro("u_size", &A::u_size, "Speeds.")
+      .def_prop_ro("loops", [](const A& a) {
+        std::vector<std::string> names;
+        for (const JointId id : a.loops()) names.push_back(a.model().joint(id).name);
+        return names;
+      }, "Names of joints that close loops or follow others.")
+      .def(
+          "positions",
+          [](const A& a, const Parameters& p, const StateHolder& x) {
+            check(a, p, x.get());
+            return to_numpy(a.positions(p, x.get()));
+          },
+          nb::arg("parameters"), nb::arg("state"), "q of a state.")
+      .def(
+          "velocities",
+          [](const A& a, const Parameters& p, const StateHolder& x) {
+            check(a, p, x.get());
+            return to_numpy(a.velocities(p, x.get()));
+          },
+          nb::arg("parameters"), nb::arg("state"), "u of a state.")
+      .def(
+          "write",
+          [](const A& a, const Parameters& p, nb::handle q, nb::handle u, StateHolder& x) {
+            check(a, p, x.get());
+            State to = x.get();
+            a.write(p, to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size()), to);
+            x.set(to);
+          },
+          nb::arg("parameters"), nb::arg("q"), nb::arg("u"), nb::arg("state"),
+          "Puts the bodies of `state` where q and u say.")
+      .def(
+          "set_positions",
+          [](const A& a, const Parameters& p, const nb::dict& values, StateHolder& x) {
+            check(a, p, x.get());
+            State to = x.get();
+            a.set_positions(p, values_of(values), to);
+            x.set(to);
+          },
+          nb::arg("parameters"), nb::arg("positions"), nb::arg("state"),
+          "Hinges and slides by name; the others move by the least that closes the loops.")
+      .def(
+          "set_velocities",
+          [](const A& a, const Parameters& p, const nb::dict& values, StateHolder& x) {
+            check(a, p, x.get());
+            State to = x.get();
+            a.set_velocities(p, values_of(values), to);
+            x.set(to);
+          },
+          nb::arg("parameters"), nb::arg("velocities"), nb::arg("state"),
+          "Speeds of hinges and slides by name; loops stay closed.")
+      .def(
+          "integrate",
+          [](const A& a, nb::handle q, nb::handle du) {
+            return to_numpy(a.integrate(to_vector(q, "q", a.q_size()), to_vector(du, "du", a.u_size())));
+          },
+          nb::arg("q"), nb::arg("du"), "q moved by a change as speeds have it.")
+      .def(
+          "difference",
+          [](const A& a, nb::handle to, nb::handle from) {
+            return to_numpy(a.difference(to_vector(to, "to", a.q_size()), to_vector(from, "from_", a.q_size())));
+          },
+          nb::arg("to"), nb::arg("from_"), "du with integrate(from_, du) = to.")
+      .def(
+          "pose",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q,
+             const std::string& frame) {
+            check(a, p, x.get());
+            return a.pose(p, x.get(), to_vector(q, "q", a.q_size()), a.frame(frame));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("frame"),
+          "Where a frame (or a body's centre of mass) is.")
+      .def(
+          "jacobian",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q,
+             const std::string& frame) {
+            check(a, p, x.get());
+            return to_numpy(RowMatX(a.jacobian(p, x.get(), to_vector(q, "q", a.q_size()), a.frame(frame))));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("frame"),
+          "(6, u_size): velocity of the frame's origin, angular velocity; world axes.")
+      .def(
+          "jacobian_rate",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u,
+             const std::string& frame) {
+            check(a, p, x.get());
+            return to_numpy(a.jacobian_rate(p, x.get(), to_vector(q, "q", a.q_size()),
+                                            to_vector(u, "u", a.u_size()), a.frame(frame)));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"), nb::arg("frame"),
+          "Acceleration of the frame at constant u.")
+      .def("mass", &A::mass, nb::arg("parameters"), "Of all bodies [kg].")
+      .def(
+          "center_of_mass",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q) {
+            check(a, p, x.get());
+            return to_numpy(VecX(a.center_of_mass(p, x.get(), to_vector(q, "q", a.q_size()))));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "World axes [m].")
+      .def("center_of_mass_jacobian",
+           call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
+             return a.center_of_mass_jacobian(p, x, q);
+           }),
+           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "(3, u_size).")
+      .def("loop_jacobian",
+           call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
+             return a.loop_jacobian(p, x, q);
+           }),
+           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "Derivative of loop_error by speeds.")
+      .def(
+          "loop_error",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q) {
+            check(a, p, x.get());
+            return to_numpy(a.loop_error(p, x.get(), to_vector(q, "q", a.q_size())));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "How far the loops are open [m, rad].")
+      .def("mass_matrix",
+           call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
+             return a.mass_matrix(p, x, q);
+           }),
+           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "M(q), armature included.")
+      .def(
+          "bias",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u) {
+            check(a, p, x.get());
+            return to_numpy(a.bias(p, x.get(), to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size())));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"),
+          "Gravity, Coriolis and centrifugal efforts.")
+      .def(
+          "inverse_dynamics",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u,
+             nb::handle acceleration) {
+            check(a, p, x.get());
+            return to_numpy(a.inverse_dynamics(p, x.get(), to_vector(q, "q", a.q_size()),
+                                               to_vector(u, "u", a.u_size()),
+                                               to_vector(acceleration, "a", a.u_size())));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"), nb::arg("a"),
+          "tau = M a + bias.")
+      .def(
+          "forward_dynamics",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u,
+             nb::handle tau) {
+            check(a, p, x.get());
+            return to_numpy(a.forward_dynamics(p, x.get(), to_vector(q, "q", a.q_size()),
+                                               to_vector(u, "u", a.u_size()),
+                                               to_vector(tau, "tau", a.u_size())));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"), nb::arg("tau"),
+          "a with M a + bias = tau; loops open.")
+      .def(
+          "inverse_dynamics_derivatives",
+          [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u,
+             nb::handle acceleration) {
+            check(a, p, x.get());
+            const auto d = a.inverse_dynamics_derivatives(
+                p, x.get(), to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size()),
+                to_vector(acceleration, "a", a.u_size()));
+            return nb::make_tuple(to_numpy(RowMatX(d.by_q)), to_numpy(RowMatX(d.by_u)));
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"), nb::arg("a"),
+          "Derivatives of inverse_dynamics by q (as integrate() moves it) and by u.")
+      .def(
+          "inverse_kinematics",
+          [](const A& a, const Parameters& p, const StateHolder& x, const nb::dict& targets,
+             nb::handle q, bool limits, double tolerance, int max_iterations) {
+            check(a, p, x.get());
+            std::vector<FrameTarget> wanted;
+            for (const auto& [frame, value] : targets)
+              wanted.push_back(target_of(nb::cast<std::string>(frame), value));
+            VecX at = to_vector(q, "q", a.q_size());
+            const auto report = a.inverse_kinematics(
+                p, x.get(), wanted, at,
+                {.max_iterations = max_iterations, .tolerance = tolerance, .limits = limits});
+            return nb::make_tuple(to_numpy(at), report);
+          },
+          nb::arg("parameters"), nb::arg("state"), nb::arg("targets"), nb::arg("q"),
+          nb::arg("limits") = true, nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 200,
+          "(q, report): q near the given one with frames where `targets` says, {frame: point or Pose}.");
+}
+
+}  // namespace orthant::python
