@@ -3,6 +3,7 @@
 #include "shape/spread.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace orthant::internal {
 namespace {
@@ -15,6 +16,14 @@ double cross(const ClipPoint& a, const ClipPoint& b, const ClipPoint& c) {
 
 double distance2(const ClipPoint& a, const ClipPoint& b) {
   return (a.u - b.u) * (a.u - b.u) + (a.v - b.v) * (a.v - b.v);
+}
+
+/// Weight of a point that comes down only after a turn by `tilt`: the next ones to touch are chosen
+/// before those farther off. Without it the ends of an edge near the plane take turns as the deepest,
+/// each leaving out the other, and corrections of positions do not settle.
+double weight(double tilt) {
+  constexpr double kFlat = 1e-3;  // [rad]: faces that lie on the plane are chosen by area alone
+  return 1 / (1 + (tilt / kFlat) * (tilt / kFlat));
 }
 
 /// Index with the largest score among the points not within `same` of a chosen one; -1 for none.
@@ -52,13 +61,21 @@ int choose_spread(const ClipPoint* points, int count, int first, int most, doubl
   const ClipPoint& p0 = points[first];
   if (most == 1) return n;
   const int second =
-      best_of(points, count, chosen, n, same, [&](const ClipPoint& p) { return distance2(p0, p); });
+      best_of(points, count, chosen, n, same, [&](const ClipPoint& p) {
+        const double d2 = distance2(p0, p);
+        return d2 * weight((p.gap - p0.gap) / std::sqrt(d2));
+      });
   if (second < 0) return n;
   chosen[n++] = second;
   if (most == 2) return n;
   const ClipPoint& p1 = points[second];
-  const int third = best_of(points, count, chosen, n, same,
-                            [&](const ClipPoint& p) { return std::abs(cross(p0, p1, p)); });
+  const double length2 = distance2(p0, p1), length = std::sqrt(length2);
+  const int third = best_of(points, count, chosen, n, same, [&](const ClipPoint& p) {
+    const double area = std::abs(cross(p0, p1, p));
+    const double along = ((p.u - p0.u) * (p1.u - p0.u) + (p.v - p0.v) * (p1.v - p0.v)) / length2;
+    const double above = p.gap - p0.gap - along * (p1.gap - p0.gap);
+    return area > 0 ? area * weight(above * length / area) : 0;
+  });
   if (third < 0) return n;
   chosen[n++] = third;
   if (most == 3) return n;

@@ -177,6 +177,33 @@ TEST(Mjcf, SeveralJointsOfABody) {
   EXPECT_EQ(driven.model.joints().size(), 5u);
 }
 
+TEST(Mjcf, JointsStartNearTheFilesPosture) {
+  // Lying legs with knees that cannot be straight: bent by the least, not to the middle of the range.
+  const LoadedScene s = parse(R"(
+<worldbody>
+  <body name="shin"><joint name="knee" axis="0 1 0" range="-160 -2"/><geom type="sphere" size=".1"/></body>
+</worldbody>)");
+  EXPECT_NEAR(coordinate(s, "knee"), -2 * kPi / 180, 1e-12);
+}
+
+TEST(Mjcf, LinksAreFramesAndPicturesAreNotRead) {
+  const LoadedScene s = parse(R"(
+<asset><mesh name="skin" file="not_there.obj"/></asset>
+<worldbody>
+  <body name="ground"><geom type="plane" size="1 1 1"/></body>
+  <body name="arm" pos="0 0 1"><joint name="hinge" axis="0 1 0" range="-90 30"/>
+    <inertial pos=".3 0 0" mass="1" diaginertia="1 1 1"/>
+    <geom type="mesh" mesh="skin" contype="0" conaffinity="0"/>
+    <geom type="sphere" size=".1"/></body>
+</worldbody>
+<actuator><position name="servo" joint="hinge" kp="10" inheritrange="1"/></actuator>)");
+  const Frame& arm = s.model.frames()[static_cast<std::size_t>(s.model.find_frame("arm"))];
+  EXPECT_LT((arm.X_BF.x - Vec3(-0.3, 0, 0)).norm(), 1e-15);  // the body's origin is its centre
+  const Actuator& servo = s.model.actuators()[static_cast<std::size_t>(s.model.find_actuator("servo"))];
+  EXPECT_NEAR(servo.lower, -kPi / 2, 1e-12);
+  EXPECT_NEAR(servo.upper, kPi / 6, 1e-12);
+}
+
 TEST(Mjcf, EqualitiesKeyframesAndReferences) {
   const TemporaryFolder folder;
   write_file(folder.file("part.xml"),

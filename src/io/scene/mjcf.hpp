@@ -61,6 +61,7 @@ class MjcfReader {
   bool is_planar(const std::vector<RobotJoint>& joints) const;
   void read_inertial(const Element& e, RobotLink& link);
   void read_geom(const Element& e, Index link, const Pose& X, bool weighs);
+  bool stands_still(Index link) const;
   bool shape_of(const Element& e, ShapeDescription& shape);
   bool mesh_of(const Element& e, ShapeDescription& shape);
   void weigh_geom(const Element& e, const ShapeDescription& shape, RobotLink& matter);

@@ -52,6 +52,15 @@ void MjcfReader::read_inertial(const Element& e, RobotLink& link) {
   xml_.ignore_unknown(e, "pos quat axisangle euler xyaxes zaxis mass diaginertia fullinertia", "");
 }
 
+/// No joint between it and the world.
+bool MjcfReader::stands_still(Index link) const {
+  for (; link != kNone; link = robot_.links[static_cast<std::size_t>(link)].parent) {
+    const RobotLink& at = robot_.links[static_cast<std::size_t>(link)];
+    if (at.parent != kNone && at.joint.motion != RobotMotion::Fixed) return false;
+  }
+  return true;
+}
+
 void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool weighs) {
   ShapeDescription shape;
   shape.where = {std::make_shared<const std::string>(xml_.path()), e.GetLineNum(), 0};
@@ -60,25 +69,6 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
   shape.orientation = local.p;
   RobotLink& body = robot_.links[static_cast<std::size_t>(link)];
   shape.name = unique(geom_names_, e, "geom", body.name + "_geom");
-  if (!shape_of(e, shape)) return;
-  const Pose G = compose(X, Pose{shape.position, *shape.orientation});
-  shape.position = G.x;
-  shape.orientation = G.p;
-  xml_.ignore_unknown(
-      e,
-      "name class type pos quat axisangle euler xyaxes zaxis size fromto mesh hfield mass density "
-      "contype conaffinity condim friction rgba material group user priority fitscale " +
-          std::string(kSoft),
-      "");
-  if (weighs && !body.world && shape.type != ShapeWord::HalfSpace) {
-    RobotLink matter;
-    weigh_geom(e, shape, matter);
-    add_piece(body, matter, G);
-  }
-  if (shape.type == ShapeWord::HalfSpace && !body.world) {
-    xml_.problem(e, "a plane must be in <worldbody>");
-    return;
-  }
   Geom geom;
   const auto whole = [&](const char* name, double otherwise, double largest) {
     const double x = xml_.number_or(e, name, otherwise);
@@ -89,6 +79,31 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
   };
   geom.type = whole("contype", 1, 4294967295.0);
   geom.affinity = whole("conaffinity", 1, 4294967295.0);
+  const bool named = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
+    return p.first == shape.name || p.second == shape.name;
+  });
+  const bool seen_only = geom.type == 0 && geom.affinity == 0 && !named;
+  weighs = weighs && !body.world;
+  if (seen_only && !weighs) return;  // its mesh need not even be there
+  if (!shape_of(e, shape)) return;
+  const Pose G = compose(X, Pose{shape.position, *shape.orientation});
+  shape.position = G.x;
+  shape.orientation = G.p;
+  xml_.ignore_unknown(
+      e,
+      "name class type pos quat axisangle euler xyaxes zaxis size fromto mesh hfield mass density "
+      "contype conaffinity condim friction rgba material group user priority fitscale " +
+          std::string(kSoft),
+      "");
+  if (weighs && shape.type != ShapeWord::HalfSpace) {
+    RobotLink matter;
+    weigh_geom(e, shape, matter);
+    add_piece(body, matter, G);
+  }
+  if (shape.type == ShapeWord::HalfSpace && !stands_still(link)) {
+    xml_.problem(e, "a plane must be in <worldbody> or in a body without joints there");
+    return;
+  }
   geom.condim = static_cast<int>(whole("condim", 3, 6));
   const std::vector<double> friction = xml_.numbers(e, "friction", 1, 3);
   if (!friction.empty()) geom.friction = std::max(friction[0], 0.0);
@@ -108,10 +123,7 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
       body.colour.text = text;
     }
   }
-  const bool named = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
-    return p.first == shape.name || p.second == shape.name;
-  });
-  if (geom.type == 0 && geom.affinity == 0 && !named) return;  // only to be seen
+  if (seen_only) return;
   geom.shape = body.shapes.size();
   geoms_.push_back(geom);
   body.shapes.push_back(std::move(shape));

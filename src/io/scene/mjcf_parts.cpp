@@ -70,6 +70,12 @@ void MjcfReader::read_actuator(const Element& e) {
     else if (x.size() == 2)
       xml_.problem(e, "'ctrlrange' of '" + a.name + "' is reversed");
   }
+  const double inherit = xml_.number_or(e, "inheritrange", 0);
+  if (inherit > 0 && tag == "position" && joint->lower && joint->upper) {
+    const double middle = 0.5 * (*joint->lower + *joint->upper),
+                 half = 0.5 * inherit * (*joint->upper - *joint->lower);
+    a.lower = middle - half, a.upper = middle + half;
+  }
   if (limited("forcelimited", "forcerange")) {
     const std::vector<double> x = xml_.numbers(e, "forcerange", 2, 2);
     if (x.size() == 2) a.max_force = std::abs(g) * std::max(std::abs(x[0]), std::abs(x[1]));
