@@ -103,6 +103,8 @@ class KktPolish {
     return 1e-15 * (1 + w_.x.lambda.cwiseQuotient(s).norm());
   }
   double proximal() const { return w_.rows.epsilon(); }
+  /// Pivoting over v and λ together keeps the digits of the lightest block under any load.
+  double least_proximal() const { return 1e-28; }
   void set_proximal(double epsilon) { w_.rows.set_epsilon(epsilon); }
   void store(Solution& to) const {
     to.v = w_.x.v;

@@ -3,7 +3,7 @@
 // for the two systems that solve them.
 //
 //   System: block_count(), set_of(c), errors(sets, matrix), factorize(), step(), rounding(),
-//           proximal(), set_proximal(ε), store(candidate), and the work of each.
+//           proximal(), set_proximal(ε), least_proximal(), store(candidate), and the work of each.
 //
 // One factorisation per guess as a rule: the matrix changes only where a sliding direction does, so
 // a factor serves as long as its steps converge fast. Whatever the guesses, the judge decides.
@@ -48,8 +48,9 @@ class PolishRun {
       if (changes == 0) {
         // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
         // is the inverse of the mass ratio where a light block carries a heavy one.
-        if (system_.proximal() <= kLeastProximal) break;
-        system_.set_proximal(std::max(1e-3 * system_.proximal(), kLeastProximal));
+        const double least = system_.least_proximal();
+        if (system_.proximal() <= least) break;
+        system_.set_proximal(std::max(kShrink * system_.proximal(), least));
       }
       sets_.swap(next_);
     }
@@ -57,7 +58,7 @@ class PolishRun {
 
  private:
   static constexpr double kLost = 0.1;  // the judge's residual of a guess that leads nowhere
-  static constexpr double kLeastProximal = 1e-16;
+  static constexpr double kShrink = 1e-6;  // of ε
   static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
 
   void guess(std::vector<BlockSet>& sets) const {

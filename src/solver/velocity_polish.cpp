@@ -48,6 +48,8 @@ class VelocityPolish {
   }
   double rounding() const { return 1e-15 * (1 + w_.x.norm()); }
   double proximal() const { return proximal_; }
+  /// Below, Ĥ is lost beside Jᵀ T⁻¹ Y J.
+  double least_proximal() const { return 1e-16; }
   void set_proximal(double epsilon) { proximal_ = epsilon; }
   void store(Solution& to) const {
     space_.unscale_impulses(w_.x, to);

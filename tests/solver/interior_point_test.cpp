@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "orthant/problem/special_cases.hpp"
@@ -100,7 +101,7 @@ TEST(InteriorPoint, RollingTorqueIsBoundedByTheNormalForce) {
 
 TEST(InteriorPoint, RandomLocalProblemsOfEveryLaw) {
   SplitMix rng(7);
-  int solved = 0, tried = 0;
+  std::set<int> unsolved;
   for (int trial = 0; trial < 120; ++trial) {
     std::vector<Law> laws;
     for (int i = 0; i < 6; ++i) {
@@ -133,12 +134,11 @@ TEST(InteriorPoint, RandomLocalProblemsOfEveryLaw) {
     }
     const KnownProblem known = testing::random_local(rng, laws, 12);
     const Answer a = run(known.problem);
-    ++tried;
-    solved += a.residual.value <= 1e-8;
+    if (a.residual.value > 1e-8) unsolved.insert(trial);
     EXPECT_FALSE(a.result.outcome == Outcome::Converged && a.residual.value > 1e-8);
   }
   // Exact friction with an arbitrary W is not monotone: the path may end before its goal.
-  EXPECT_GE(solved, tried * 95 / 100) << solved << " of " << tried;
+  EXPECT_EQ(unsolved, (std::set<int>{}));
 }
 
 TEST(InteriorPoint, UnsymmetricMatricesAreSolvedAsGiven) {

@@ -65,7 +65,7 @@ constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
 constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
 /// κ of a start near given velocities; that path is given up after so many steps, or a step below
 /// this length.
-constexpr double kNearGap = 1e-3, kNearConeGap = 5e-3, kNearStep = 0.1;
+constexpr double kNearGap = 1e-3, kNearConeGap = 2e-2, kNearStep = 0.1;
 constexpr int kNearSteps = 14;
 /// A run that has not lowered κ + |r| by this factor within so many steps is stuck.
 constexpr double kProgress = 0.7;
