@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solver/best_answer.hpp"
+
 namespace orthant {
 namespace {
 
@@ -104,51 +106,51 @@ bool factorize(const CanonicalProblem& p, BilateralWorkspace& work) {
 
 }  // namespace
 
-bool is_bilateral(const CanonicalProblem& p) {
-  return p.laws.empty() && !p.C.empty() && p.H.kind() != VelocityMatrix::Kind::Operator;
-}
-
 MethodResult solve_bilateral(const CanonicalProblem& p, const ProblemScale& scale,
                              const MethodLimits& limits, BilateralWorkspace& work, Solution& x) {
   const Index n = p.velocity_count(), m = p.C.rows();
-  MethodResult result;
+  internal::BestAnswer best(Method::Bilateral, p, scale, limits, kMaxRounds, work.judge, x);
   regularise(p, work.delta);
   assemble(p, work);
-  if (!factorize(p, work)) {
-    result.outcome = Outcome::Stalled;
-    return result;
-  }
-  result.work = work.factor.flops();
-  result.outcome = Outcome::Stalled;
+  if (!factorize(p, work)) return best.result(Outcome::Stalled);
+  best.work = work.factor.flops();
   work.residual.resize(n + m);
-  for (int round = 0; round < kMaxRounds; ++round) {
-    p.H.multiply(x.v, work.product);
+  Solution& y = work.candidate;
+  y.v = x.v;
+  y.gamma = x.gamma;
+  y.lambda = x.lambda;
+  for (double last = HUGE_VAL; best.iterations < kMaxRounds;) {
+    p.H.multiply(y.v, work.product);
     work.product = p.k - work.product;
-    p.C.multiply_transpose_add(1, x.gamma, work.product);
+    p.C.multiply_transpose_add(1, y.gamma, work.product);
     work.residual.head(n) = work.product;
-    p.C.multiply(x.v, work.product);
+    p.C.multiply(y.v, work.product);
     work.residual.tail(m) = -p.e - work.product;
     work.factor.solve(work.residual, work.step);
-    x.v += work.step.head(n);
-    x.gamma -= work.step.tail(m);
-    ++result.iterations;
-    result.work += 4.0 * static_cast<double>(work.factor.nonzeros());
-    const double residual = judge_quick(p, scale, x, work.judge).value;
-    limits.record(Method::Bilateral, result.iterations, residual);
-    const bool better = residual < 0.5 * result.residual;
-    if (residual < result.residual) {
-      result.residual = residual;
-      work.best_v = x.v;
-      work.best_gamma = x.gamma;
-    }
-    if (!better || residual <= kRounding) break;
+    y.v += work.step.head(n);
+    y.gamma -= work.step.tail(m);
+    ++best.iterations;
+    best.work += 4.0 * static_cast<double>(work.factor.nonzeros());
+    const double residual = best.consider(y);
+    // To rounding, not to the tolerance: a round costs two triangular solves.
+    if (!(residual < 0.5 * last) || residual <= kRounding) break;
+    last = residual;
   }
-  if (work.best_v.size() == n && std::isfinite(result.residual)) {
-    x.v = work.best_v;
-    x.gamma = work.best_gamma;
-  }
-  if (result.residual <= limits.tolerance) result.outcome = Outcome::Converged;
-  return result;
+  return best.result(best.converged() ? Outcome::Converged : Outcome::Stalled);
+}
+
+bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
+                               BilateralWorkspace& work) {
+  if (p.C.empty() || p.H.kind() == VelocityMatrix::Kind::Operator) return false;
+  CanonicalProblem alone;
+  alone.H = p.H;
+  alone.k = p.k;
+  alone.C = p.C;
+  alone.e = p.e;
+  const ProblemScale scale{VecX(), v_free};
+  Solution x = zero_solution(alone);
+  const MethodResult result = solve_bilateral(alone, scale, {.tolerance = 1e-9}, work, x);
+  return std::isfinite(result.residual) && result.residual > 1e-6;
 }
 
 }  // namespace orthant

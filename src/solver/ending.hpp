@@ -32,24 +32,4 @@ inline Outcome outcome_of(const MethodResult& result, const MethodLimits& limits
                                                : Outcome::NotFinite;
 }
 
-/// Keeps a judged candidate where it is the best so far. True when the method is done; the outcome
-/// then says why.
-inline bool keep_and_end(Solution& candidate, double residual, const VecX& w,
-                         const MethodLimits& limits, MethodResult& result, Solution& best) {
-  if (residual < result.residual || best.w.size() == 0) {
-    result.residual = residual;
-    candidate.w = w;
-    best = candidate;
-  }
-  if (result.residual <= limits.tolerance) {
-    result.outcome = Outcome::Converged;
-    return true;
-  }
-  if (limits.exhausted(result.work)) {
-    result.outcome = Outcome::WorkLimit;
-    return true;
-  }
-  return false;
-}
-
 }  // namespace orthant::internal

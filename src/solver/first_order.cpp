@@ -10,8 +10,8 @@
 
 #include "orthant/base/parallel.hpp"
 #include "orthant/math/law_kernel.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
-#include "solver/ending.hpp"
 
 namespace orthant {
 
@@ -41,24 +41,26 @@ class FirstOrder {
  public:
   FirstOrder(const CanonicalProblem& p, const ProblemScale& scale,
              const FirstOrderSettings& settings, const MethodLimits& limits,
-             FirstOrderWorkspace::Impl& work, Solution& best)
-      : p_(p), scale_(scale), settings_(settings), limits_(limits), w_(work), best_(best) {}
+             FirstOrderWorkspace::Impl& work, Solution& x)
+      : p_(p),
+        scale_(scale),
+        settings_(settings),
+        w_(work),
+        best_(Method::ProjectedGradient, p, scale, limits, settings.max_iterations, work.judge, x) {
+  }
 
   MethodResult run() {
-    if (!start()) return result_;
-    projected_gradient();
-    if (result_.outcome == Outcome::NotFinite && w_.x.allFinite()) look();
-    if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual)) {
-      result_.outcome =
-          result_.iterations >= max_iterations_ ? Outcome::IterationLimit : Outcome::Stalled;
+    if (!w_.N.build(p_, scale_)) return {};
+    start();
+    if (!look()) {
+      projected_gradient();
+      if (!best_.converged() && !best_.exhausted() && w_.x.allFinite()) (void)look();
     }
-    return result_;
+    return best_.result();
   }
 
  private:
-  bool start() {
-    if (!w_.N.build(p_, scale_)) return false;
-    max_iterations_ = limits_.iterations_or(settings_.max_iterations);
+  void start() {
     w_.laws.clear();
     for (Index i = 0; i < p_.C.row_block_count(); ++i) w_.laws.push_back(Law::free(p_.C.dim(i)));
     w_.laws.insert(w_.laws.end(), p_.laws.begin(), p_.laws.end());
@@ -73,8 +75,8 @@ class FirstOrder {
     }
     const Index n = w_.N.rows();
     w_.x.resize(n);
-    w_.x.head(w_.N.bilateral_rows()) = best_.gamma;
-    w_.x.tail(p_.row_count()) = best_.lambda;
+    w_.x.head(w_.N.bilateral_rows()) = best_.answer().gamma;
+    w_.x.tail(p_.row_count()) = best_.answer().lambda;
     w_.x = w_.x.cwiseQuotient(w_.N.row_scale());
     project_blocks(w_.x, w_.x);
     w_.shift = VecX::Zero(n);
@@ -97,7 +99,6 @@ class FirstOrder {
         w_.N.multiply(w_.x, w_.trial);
       }
     }
-    return !look();
   }
 
   // --- vector work, chunk by chunk so that sums do not depend on the number of threads ---
@@ -112,7 +113,7 @@ class FirstOrder {
 
   void multiply(const VecX& x, VecX& y) {
     w_.N.multiply(x, y);
-    result_.work += w_.N.work();
+    best_.work += w_.N.work();
   }
 
   void project_blocks(const VecX& in, VecX& out) {
@@ -158,9 +159,8 @@ class FirstOrder {
     s.v = scale_.v_free + w_.N.motion();
     s.gamma = w_.x.head(nb).cwiseProduct(w_.N.row_scale().head(nb));
     s.lambda = w_.x.tail(p_.row_count()).cwiseProduct(w_.N.row_scale().tail(p_.row_count()));
-    const double residual = judge_quick(p_, scale_, s, w_.judge).value;
-    limits_.record(Method::ProjectedGradient, result_.iterations, residual);
-    if (internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_)) return true;
+    (void)best_.consider(s);
+    if (best_.converged() || best_.exhausted()) return true;
     follow_shift();
     return false;
   }
@@ -178,18 +178,16 @@ class FirstOrder {
     }
   }
 
-  bool time_to_look() const { return result_.iterations % settings_.judge_every == 0; }
-  bool time_to_shift() const {
-    return has_exact_ && result_.iterations % settings_.shift_every == 0;
-  }
+  bool time_to_look() const { return best_.iterations % settings_.judge_every == 0; }
+  bool time_to_shift() const { return has_exact_ && best_.iterations % settings_.shift_every == 0; }
 
   void projected_gradient() {
     // Spectral projected gradient with the nonmonotone rule of Grippo, Lampariello and Lucidi; the
     // line search is exact, the function being quadratic.
     double alpha = 1;
     w_.history.clear();
-    while (result_.iterations < max_iterations_) {
-      ++result_.iterations;
+    while (best_.iterations < best_.max_iterations()) {
+      ++best_.iterations;
       w_.trial = w_.x - alpha * w_.g;
       project_blocks(w_.trial, w_.trial);
       w_.d = w_.trial - w_.x;
@@ -211,7 +209,7 @@ class FirstOrder {
       w_.x += t * w_.d;
       w_.g += t * w_.Nd;
       // Long and short step in turn: the mixture is what makes the method fast on stiff problems.
-      const double NdNd = result_.iterations % 2 == 0 ? dot(w_.Nd, w_.Nd) : 0;
+      const double NdNd = best_.iterations % 2 == 0 ? dot(w_.Nd, w_.Nd) : 0;
       if (dNd > 0) alpha = NdNd > 0 ? dNd / NdNd : dd / dNd;
       alpha = std::clamp(alpha, 1e-10, 1e10);
       if (time_to_look()) {
@@ -226,11 +224,8 @@ class FirstOrder {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const FirstOrderSettings& settings_;
-  const MethodLimits& limits_;
   FirstOrderWorkspace::Impl& w_;
-  Solution& best_;
-  MethodResult result_;
-  int max_iterations_ = 0;
+  internal::BestAnswer best_;
   bool has_exact_ = false, restart_ = false;
 };
 

@@ -201,21 +201,6 @@ bool within_reason(const IslandRun& run) {
   return found <= factor * given;
 }
 
-/// Do the bilateral rows alone have no answer?
-bool joints_contradict(IslandRun& run) {
-  if (run.p.C.empty() || run.p.H.kind() == VelocityMatrix::Kind::Operator) return false;
-  CanonicalProblem alone;
-  alone.H = run.p.H;
-  alone.k = run.p.k;
-  alone.C = run.p.C;
-  alone.e = run.p.e;
-  const ProblemScale scale{VecX(), run.scale.v_free};
-  Solution x = zero_solution(alone);
-  const MethodResult result =
-      solve_bilateral(alone, scale, {.tolerance = 1e-9}, run.work.bilateral, x);
-  return std::isfinite(result.residual) && result.residual > 1e-6;
-}
-
 /// Runs one method from the best answer so far; keeps whichever answer is better.
 void attempt(const PlanStep& step, IslandRun& run) {
   const double began = seconds_of(run);
@@ -351,7 +336,8 @@ void solve_island(IslandRun& run) {
       choose_plan(run, plan);
       run_plan(plan, run);
       if (automatic && run.outcome != Outcome::Converged && run.outcome != Outcome::Infeasible &&
-          run.outcome != Outcome::WorkLimit && joints_contradict(run))
+          run.outcome != Outcome::WorkLimit &&
+          bilateral_rows_contradict(run.p, run.scale.v_free, run.work.bilateral))
         run.outcome = Outcome::Infeasible;
     }
   }

@@ -113,6 +113,11 @@ double* KktRows::row_entry(Index row, Index column) {
   return matrix_.valuePtr() + (at - inner);
 }
 
+void KktRows::set_epsilon(double epsilon) {
+  epsilon_ = epsilon;
+  for (Index i = nv_; i < nv_ + nc_; ++i) *row_entry(i, i) = epsilon;
+}
+
 void KktRows::set_block(const CanonicalProblem& p, Index c, const BlockJacobian& J) {
   const Index first = first_impulse(), at = offset_[static_cast<std::size_t>(c)];
   const Index dim = p.laws[static_cast<std::size_t>(c)].dim;

@@ -28,6 +28,10 @@ class KktRows {
   /// Scaled errors of the balance and of the bilateral rows: the first rows of the residual.
   void equation_errors(const CanonicalProblem& p, const Solution& x, VecX& r);
 
+  double epsilon() const { return epsilon_; }
+  /// From the next set_block() of every block on.
+  void set_epsilon(double epsilon);
+
   Index rows() const { return static_cast<Index>(scale_.size()); }
   Index first_impulse() const { return nv_ + nc_; }
   /// (v, γ, λ) = scale times unknown.

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "orthant/solver/enumeration.hpp"
-#include "solver/ending.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/workspace.hpp"
 
 namespace orthant {

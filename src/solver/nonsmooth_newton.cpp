@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/newton_system.hpp"
 #include "solver/velocity_methods.hpp"
 
@@ -75,23 +76,16 @@ class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale, const NonsmoothNewtonSettings& settings,
       const MethodLimits& limits, internal::NewtonSystem& system, NonsmoothNewtonWorkspace::Impl& w,
-      Solution& best)
-      : p_(p),
-        scale_(scale),
-        settings_(settings),
-        limits_(limits),
+      Solution& x)
+      : settings_(settings),
         system_(system),
         w_(w),
-        best_(best),
-        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+        best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
   MethodResult run();
 
  private:
-  bool stop() const {
-    return result_.work >= settings_.max_work ||
-           internal::has_ended(result_, limits_, max_iterations_);
-  }
+  bool stop() const { return best_.work >= settings_.max_work || best_.done(); }
   void move_to(const VecX& x);
   void judge();
   void judge_candidate();
@@ -104,15 +98,10 @@ class Run {
   void sweep(int count);
   void proximal(double rho);
 
-  const CanonicalProblem& p_;
-  const ProblemScale& scale_;
   const NonsmoothNewtonSettings& settings_;
-  const MethodLimits& limits_;
   internal::NewtonSystem& system_;
   NonsmoothNewtonWorkspace::Impl& w_;
-  Solution& best_;
-  const int max_iterations_;
-  MethodResult result_;
+  internal::BestAnswer best_;
   int inner_count_ = 0;
   double rho_ = 1, alpha_ = 0;
 };
@@ -129,19 +118,13 @@ void Run::judge() {
 }
 
 void Run::judge_candidate() {
-  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 3 * system_.product_work();
-  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
-  // Where nothing solves the problem (walls that squeeze a body) forces grow without bound, and an
-  // error that is small beside them is still a wrong velocity.
-  if (value <= limits_.tolerance && plain_residual() > kHonest) return;
-  if (value < result_.residual) {
-    result_.residual = value;
-    best_.v = w_.candidate.v;
-    best_.gamma = w_.candidate.gamma;
-    best_.lambda = w_.candidate.lambda;
-    best_.w = w_.judge.w;
-  }
+  const double value = best_.judge(w_.candidate);
+  best_.work += 3 * system_.product_work();
+  // Where nothing solves the problem (walls that squeeze a body) impulses grow
+  // without bound, and an error that is small beside them is still a wrong
+  // velocity.
+  if (value <= best_.tolerance() && plain_residual() > kHonest) return;
+  if (value < best_.residual()) best_.keep(w_.candidate, value);
 }
 
 /// |R| of the regularised problem at x, y = W x + q.
@@ -180,10 +163,10 @@ bool Run::newton_direction() {
     internal::projection_residual(b.law, w_.x.data() + b.at, y_alpha, rho_, w_.R.data() + b.at, D);
     system_.set_block(static_cast<Index>(c), D, alpha_);
   }
-  ++result_.iterations;
+  ++best_.iterations;
   ++inner_count_;
   w_.R = -w_.R;
-  return system_.solve(w_.R, w_.d, result_.work);
+  return system_.solve(w_.R, w_.d, best_.work);
 }
 
 /// Halves the step along d until |R| falls below the largest of the last few (not the last one:
@@ -239,7 +222,7 @@ bool Run::inner() {
 /// Block Gauss–Seidel on the regularised problem: gets past wrong guesses of open, stick, slide.
 void Run::sweep(int count) {
   for (int k = 0; k < count; ++k) {
-    result_.work += system_.product_work();
+    best_.work += system_.product_work();
     if (system_.sweep(alpha_, w_.centre, w_.x) <= 1e-12) break;
   }
   move_to(w_.x);
@@ -249,7 +232,7 @@ void Run::sweep(int count) {
 void Run::proximal(double rho) {
   rho_ = rho;
   alpha_ = settings_.alpha_start;
-  double change = kFirstChange, last = result_.residual;
+  double change = kFirstChange, last = best_.residual();
   int failures = 0, stalled = 0;
   while (!stop() && stalled <= kPatience && failures <= 4) {
     w_.centre = w_.x;
@@ -271,8 +254,8 @@ void Run::proximal(double rho) {
       alpha_ = std::min(alpha_ * change, settings_.alpha_max);
       change = kLaterChange;
     }
-    if (result_.residual < 0.5 * last) {
-      last = result_.residual;
+    if (best_.residual() < 0.5 * last) {
+      last = best_.residual();
       stalled = 0;
     } else {
       stalled += drifts ? 1 : 10;
@@ -282,12 +265,12 @@ void Run::proximal(double rho) {
 
 MethodResult Run::run() {
   w_.R.resize(system_.rows());
-  system_.scale(best_, w_.back);
+  system_.scale(best_.answer(), w_.back);
   move_to(w_.back);
   w_.centre = w_.x;
-  w_.candidate.v = best_.v;
-  w_.candidate.gamma = best_.gamma;
-  w_.candidate.lambda = best_.lambda;  // a start that is the answer leaves with its bits
+  w_.candidate.v = best_.answer().v;
+  w_.candidate.gamma = best_.answer().gamma;
+  w_.candidate.lambda = best_.answer().lambda;  // a start that is the answer leaves with its bits
   judge_candidate();
   if (!stop()) proximal(settings_.rho);
   for (const Restart& restart : kRestarts) {
@@ -295,13 +278,12 @@ MethodResult Run::run() {
     if (restart.from_zero) {
       w_.back.setZero();
     } else {
-      system_.scale(best_, w_.back);
+      system_.scale(best_.answer(), w_.back);
     }
     move_to(w_.back);
     proximal(restart.rho);
   }
-  result_.outcome = internal::outcome_of(result_, limits_, max_iterations_);
-  return result_;
+  return best_.result();
 }
 
 }  // namespace

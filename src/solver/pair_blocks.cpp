@@ -12,8 +12,8 @@
 #include <cmath>
 
 #include "orthant/base/parallel.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
-#include "solver/ending.hpp"
 #include "solver/lanes.hpp"
 #include "solver/pair_newton.hpp"
 #include "solver/small_block.hpp"
@@ -28,7 +28,8 @@ constexpr double kRegularise = 1e-10;  // of the diagonal
 // in late cost all of the iterations made without them.
 constexpr double kLetIn = 1000;
 using internal::block_product;
-using internal::kMaxBlock;  // longer pairs are cut: sub-sphere rows, not recursions
+using internal::kMaxBlock;  // longer pairs are cut: sub-sphere rows, not
+                            // recursions
 using internal::nonnegative_block;
 using internal::solve_subset;
 using Small = double[kMaxBlock];
@@ -84,26 +85,29 @@ class PairBlocks {
  public:
   PairBlocks(const CanonicalProblem& p, const ProblemScale& scale,
              const PairBlocksSettings& settings, const MethodLimits& limits,
-             PairBlocksWorkspace::Impl& work, Solution& best)
-      : p_(p), scale_(scale), settings_(settings), limits_(limits), w_(work), best_(best) {}
+             PairBlocksWorkspace::Impl& work, Solution& x)
+      : p_(p),
+        scale_(scale),
+        settings_(settings),
+        w_(work),
+        best_(Method::PairBlocks, p, scale, limits,
+              settings.max_iterations > 0 ? settings.max_iterations : kMaxIterations, work.judge,
+              x) {}
 
   MethodResult run() {
-    if (!start()) return result_;
-    active_set_cg();
-    if (result_.outcome == Outcome::NotFinite && w_.x.allFinite()) (void)look();
-    if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual))
-      result_.outcome =
-          result_.iterations >= max_iterations_ ? Outcome::IterationLimit : Outcome::Stalled;
-    return result_;
+    if (!w_.N.build(p_, scale_)) return {};
+    start();
+    if (!look()) {
+      active_set_cg();
+      if (!best_.converged() && !best_.exhausted() && w_.x.allFinite()) (void)look();
+    }
+    return best_.result();
   }
 
  private:
-  bool start() {
-    if (!w_.N.build(p_, scale_)) return false;
-    max_iterations_ = limits_.iterations_or(settings_.max_iterations > 0 ? settings_.max_iterations
-                                                                         : kMaxIterations);
+  void start() {
     find_groups();
-    w_.x = best_.lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
     w_.r = w_.N.constant();
     multiply(w_.x, w_.g);
     w_.g += w_.r;
@@ -116,10 +120,9 @@ class PairBlocks {
         w_.g = w_.r;
       }
     }
-    return !look();
   }
 
-  /// Rows by pair of bodies, and the scaled block of N of each.
+  /// Rows by pair of velocity blocks, and the scaled block of N of each.
   void find_groups() {
     const Index blocks = p_.block_count();
     w_.keys.clear();
@@ -237,7 +240,7 @@ class PairBlocks {
   }
   void multiply(const VecX& x, VecX& y) {
     w_.N.multiply(x, y);
-    result_.work += w_.N.work();
+    best_.work += w_.N.work();
   }
 
   /// Calls change(rows, G, m, y) for each group, y = x of its rows as it comes in; out = y after
@@ -359,12 +362,10 @@ class PairBlocks {
     s.v = scale_.v_free + w_.N.motion();
     s.gamma.resize(0);
     s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
-    const double residual = judge_quick(p_, scale_, s, w_.judge).value;
-    limits_.record(Method::PairBlocks, result_.iterations, residual);
-    looked_residual_ = residual;
-    return internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_);
+    looked_residual_ = best_.consider(s);
+    return best_.converged() || best_.exhausted();
   }
-  bool time_to_look() const { return result_.iterations % settings_.judge_every == 0; }
+  bool time_to_look() const { return best_.iterations % settings_.judge_every == 0; }
 
   /// Largest eigenvalue of G⁻¹N by power iterations from a fixed start, a little enlarged.
   double largest_eigenvalue() {
@@ -459,8 +460,8 @@ class PairBlocks {
     double dNd = 0;  // of the last step; 0: none to be conjugate to
     Wishes wish = advance(0);
     looked_total_ = wish.of_pushing + wish.to_push;
-    while (result_.iterations < max_iterations_) {
-      ++result_.iterations;
+    while (best_.iterations < best_.max_iterations()) {
+      ++best_.iterations;
       let_in_ = kLetIn * wish.to_push > wish.of_pushing;
       let_in_blocks_ = wish.to_push > wish.of_pushing;
       const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
@@ -485,19 +486,16 @@ class PairBlocks {
   /// where they say that this may be the end, and now and then for the record.
   bool worth_a_look(double total) const {
     const double fallen = std::sqrt(total / looked_total_);
-    return fallen <= 0.1 || looked_residual_ * fallen <= 4 * limits_.tolerance ||
-           result_.iterations % (8 * settings_.judge_every) == 0 || limits_.exhausted(result_.work);
+    return fallen <= 0.1 || looked_residual_ * fallen <= 4 * best_.tolerance() ||
+           best_.iterations % (8 * settings_.judge_every) == 0 || best_.exhausted();
   }
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const PairBlocksSettings& settings_;
-  const MethodLimits& limits_;
   PairBlocksWorkspace::Impl& w_;
-  Solution& best_;
-  MethodResult result_;
+  internal::BestAnswer best_;
   std::vector<Index> row_block_;
-  int max_iterations_ = 0;
   bool let_in_ = false, let_in_blocks_ = false;
   double looked_residual_ = 0, looked_total_ = 0;
 };

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
-#include "solver/ending.hpp"
 #include "solver/pair_interior.hpp"
 #include "solver/pair_system.hpp"
 
@@ -56,22 +56,22 @@ class PairNewton {
  public:
   PairNewton(const CanonicalProblem& p, const ProblemScale& scale,
              const PairNewtonSettings& settings, const MethodLimits& limits,
-             PairNewtonWorkspace::Impl& work, Solution& best)
-      : p_(p), scale_(scale), settings_(settings), limits_(limits), w_(work), best_(best) {}
+             PairNewtonWorkspace::Impl& work, Solution& x)
+      : p_(p),
+        scale_(scale),
+        settings_(settings),
+        w_(work),
+        best_(Method::PairBlocks, p, scale, limits, settings.max_iterations, work.judge, x) {}
 
   MethodResult run() {
-    if (!p_.H.is_symmetric() || !w_.N.build(p_, scale_)) return result_;
-    max_iterations_ = limits_.iterations_or(settings_.max_iterations);
+    if (!p_.H.is_symmetric() || !w_.N.build(p_, scale_)) return {};
     w_.r = w_.N.constant();
-    w_.x = best_.lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
     if (!look()) {
       w_.system.build(p_, w_.N.row_scale());
       solve();
     }
-    if (result_.outcome == Outcome::NotFinite && std::isfinite(result_.residual))
-      result_.outcome =
-          result_.iterations >= max_iterations_ ? Outcome::IterationLimit : Outcome::Stalled;
-    return result_;
+    return best_.result();
   }
 
  private:
@@ -79,14 +79,13 @@ class PairNewton {
   bool look() {
     w_.N.multiply(w_.x, w_.Ju);
     w_.u = w_.N.motion();
-    result_.work += w_.N.work();
+    best_.work += w_.N.work();
     Solution& s = w_.candidate;
     s.v = scale_.v_free + w_.u;
     s.gamma.resize(0);
     s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
-    const double residual = judge_quick(p_, scale_, s, w_.judge).value;
-    limits_.record(Method::PairBlocks, result_.iterations, residual);
-    return internal::keep_and_end(s, residual, w_.judge.w, limits_, result_, best_);
+    (void)best_.consider(s);
+    return best_.converged() || best_.exhausted();
   }
 
   Index rows() const { return static_cast<Index>(w_.r.size()); }
@@ -100,7 +99,7 @@ class PairNewton {
     w_.right = -w_.Hu;
     w_.x = w_.z.cwiseMax(0.0);
     w_.system.add_transposed(w_.x, w_.right);
-    result_.work += 2 * w_.N.work();
+    best_.work += 2 * w_.N.work();
   }
 
   /// Factor for the set at hand, the last one where it serves.
@@ -126,8 +125,8 @@ class PairNewton {
   bool factorize(double sigma) {
     w_.weight.resize(rows());
     for (Index i = 0; i < rows(); ++i) w_.weight[i] = w_.active[i] ? 1 / sigma : 0;
-    ++result_.iterations;
-    result_.work += w_.system.flops();
+    ++best_.iterations;
+    best_.work += w_.system.flops();
     w_.factored = w_.active;
     factored_sigma_ = sigma;
     return w_.system.factorize(w_.weight);
@@ -135,7 +134,7 @@ class PairNewton {
 
   void direction() {
     w_.system.solve(w_.right, w_.d);
-    result_.work += w_.system.solve_flops();
+    best_.work += w_.system.solve_flops();
   }
 
   /// The root of φ'(u + t d), which rises with t: Newton on its pieces inside a bracket.
@@ -178,7 +177,7 @@ class PairNewton {
   /// Minimises φ for the centre at hand. True when the judge is content.
   bool minimise(double sigma, int most_iterations) {
     double first = -1;
-    for (int pass = 0; pass < kMaxPasses && result_.iterations < most_iterations; ++pass) {
+    for (int pass = 0; pass < kMaxPasses && best_.iterations < most_iterations; ++pass) {
       evaluate(sigma);
       const double size = w_.right.norm();
       if (!std::isfinite(size)) return false;
@@ -187,7 +186,7 @@ class PairNewton {
         w_.x = w_.z.cwiseMax(0.0);
         return judged();
       }
-      const int before = result_.iterations;
+      const int before = best_.iterations;
       if (!prepare(sigma)) return false;
       direction();
       if (!w_.d.allFinite()) return false;
@@ -198,11 +197,11 @@ class PairNewton {
       bool changed = false;
       for (Index i = 0; i < rows() && !changed; ++i) changed = (w_.x[i] > 0) != w_.active[i];
       // Between two sets the residual says nothing, and the judge costs a fifth of a step.
-      if ((!changed || result_.iterations >= most_iterations) && judged()) return true;
-      if (limits_.exhausted(result_.work)) return judged();
+      if ((!changed || best_.iterations >= most_iterations) && judged()) return true;
+      if (best_.exhausted()) return judged();
       // A whole step without a change of set is the minimum of the round, up to rounding; with a
       // factor known from the last step it is no more than a refinement.
-      if (!changed && (before == result_.iterations || std::abs(t - 1) < 1e-6)) return false;
+      if (!changed && (before == best_.iterations || std::abs(t - 1) < 1e-6)) return false;
     }
     return false;
   }
@@ -211,13 +210,13 @@ class PairNewton {
   /// Rounds that only repeat a solve with a known factor creep where rows nearly repeat each other:
   /// then σ falls on, as far as the tolerance bears the rounding.
   bool rounds(double sigma, int most_iterations) {
-    const double least = std::clamp(1e-16 / std::max(limits_.tolerance, 1e-16), kTinySigma,
+    const double least = std::clamp(1e-16 / std::max(best_.tolerance(), 1e-16), kTinySigma,
                                     settings_.least_proximal);
     int idle = 0;
-    for (int round = 0; round < kMaxRounds && result_.iterations < most_iterations; ++round) {
-      const int before = result_.iterations;
+    for (int round = 0; round < kMaxRounds && best_.iterations < most_iterations; ++round) {
+      const int before = best_.iterations;
       if (!start_round(sigma) || minimise(sigma, most_iterations) || !w_.x.allFinite()) return true;
-      idle = result_.iterations > before ? 0 : idle + 1;
+      idle = best_.iterations > before ? 0 : idle + 1;
       if (sigma > settings_.least_proximal) {
         sigma = std::max(sigma * settings_.shrink, settings_.least_proximal);
       } else if (idle >= kIdleRounds) {
@@ -232,18 +231,18 @@ class PairNewton {
   bool interior() {
     w_.interior.start(p_.H, w_.r, w_.system);
     w_.factored.clear();
-    for (int k = 0; k < kMaxInterior && result_.iterations < max_iterations_; ++k) {
-      ++result_.iterations;
+    for (int k = 0; k < kMaxInterior && best_.iterations < best_.max_iterations(); ++k) {
+      ++best_.iterations;
       const bool moved = w_.interior.advance();
-      result_.work += w_.interior.work();
+      best_.work += w_.interior.work();
       if (!moved) return false;
       // Nearer to its bound than its slack: at the bound.
       w_.x = w_.interior.x();
       for (Index i = 0; i < rows(); ++i)
         if (w_.x[i] < w_.interior.slack()[i]) w_.x[i] = 0;
       if (w_.interior.mu() < kNearEnd && look()) return true;
-      if (w_.interior.mu() < kSetsKnown && result_.residual < kNearStart) return false;
-      if (limits_.exhausted(result_.work)) return false;
+      if (w_.interior.mu() < kSetsKnown && best_.residual() < kNearStart) return false;
+      if (best_.exhausted()) return false;
     }
     return false;
   }
@@ -254,25 +253,22 @@ class PairNewton {
   void solve() {
     w_.active.assign(static_cast<std::size_t>(rows()), 0);
     w_.factored.clear();
-    if (result_.residual < kNearStart &&
-        rounds(settings_.least_proximal, std::min(kNearIterations, max_iterations_)))
+    if (best_.residual() < kNearStart &&
+        rounds(settings_.least_proximal, std::min(kNearIterations, best_.max_iterations())))
       return;
     if (interior()) return;
     if (w_.x.allFinite() && w_.x.maxCoeff() > 0 &&
-        rounds(settings_.least_proximal, std::min(kEndIterations, max_iterations_)))
+        rounds(settings_.least_proximal, std::min(kEndIterations, best_.max_iterations())))
       return;
-    w_.x = best_.lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
-    rounds(settings_.proximal, max_iterations_);
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    rounds(settings_.proximal, best_.max_iterations());
   }
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const PairNewtonSettings& settings_;
-  const MethodLimits& limits_;
   PairNewtonWorkspace::Impl& w_;
-  Solution& best_;
-  MethodResult result_;
-  int max_iterations_ = 0;
+  BestAnswer best_;
   double factored_sigma_ = 0;
 };
 

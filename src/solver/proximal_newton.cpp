@@ -23,6 +23,7 @@
 #include "orthant/math/law_kernel.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/proximal_newton_run.hpp"
+#include "solver/small_dense.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -38,38 +39,6 @@ double diagonal_of(const VelocityMatrix& H, Index block, Index i) {
     return H.sparse_matrix().coeff(at, at);
   }
   return H.block(block)[i * (H.block_size(block) + 1)];
-}
-
-/// A⁻¹ by Gauss and Jordan with row pivoting, A destroyed. False where singular.
-bool invert(double* A, int n, double* inverse) {
-  for (int i = 0; i < n * n; ++i) inverse[i] = i % (n + 1) == 0 ? 1 : 0;
-  for (int k = 0; k < n; ++k) {
-    int best = k;
-    for (int i = k + 1; i < n; ++i)
-      if (std::abs(A[i * n + k]) > std::abs(A[best * n + k])) best = i;
-    if (!(std::abs(A[best * n + k]) > 1e-300)) return false;
-    if (best != k) {
-      std::swap_ranges(A + k * n, A + k * n + n, A + best * n);
-      std::swap_ranges(inverse + k * n, inverse + k * n + n, inverse + best * n);
-    }
-    const double pivot = 1 / A[k * n + k];
-    for (int j = 0; j < n; ++j) A[k * n + j] *= pivot, inverse[k * n + j] *= pivot;
-    for (int i = 0; i < n; ++i) {
-      const double f = A[i * n + k];
-      if (i == k || f == 0) continue;
-      for (int j = 0; j < n; ++j) {
-        A[i * n + j] -= f * A[k * n + j];
-        inverse[i * n + j] -= f * inverse[k * n + j];
-      }
-    }
-  }
-  return true;
-}
-
-/// y += A x, n x n.
-void add_product(const double* A, int n, const double* x, double* y) {
-  for (int r = 0; r < n; ++r)
-    for (int c = 0; c < n; ++c) y[r] += A[r * n + c] * x[c];
 }
 
 }  // namespace
@@ -187,15 +156,14 @@ double ProximalRun::errors(bool matrix) {
     const double* s = w_.scale.data() + at;
     const double* F = p_.F.empty() ? nullptr
                                    : p_.F.find(static_cast<Index>(c), static_cast<Index>(c));
-    double T[kMaxLawDim * kMaxLawDim];
     for (int r = 0; r < n; ++r)
       for (int k = 0; k < n; ++k) {
         double sum = J.X[r * n + k] + alpha_ * J.Y[r * n + k];
         for (int m = 0; F != nullptr && m < n; ++m)
           sum += J.Y[r * n + m] * s[m] * F[m * n + k] * s[k];
-        T[r * n + k] = sum;
+        inverse[r * n + k] = sum;
       }
-    if (!invert(T, n, inverse)) return std::numeric_limits<double>::infinity();
+    if (!invert(inverse, n)) return std::numeric_limits<double>::infinity();
     for (int r = 0; r < n; ++r)
       for (int k = 0; k < n; ++k) {
         double sum = 0;
@@ -222,7 +190,7 @@ void ProximalRun::newton_step() {
   w_.dx.setZero();
   Index at = 0;
   for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
-    add_product(w_.inverse.data() + w_.offset[c], w_.laws[c].dim, w_.R.data() + at,
+    add_product(w_.inverse.data() + w_.offset[c], w_.laws[c].dim, w_.laws[c].dim, w_.R.data() + at,
                 w_.dx.data() + at);
   w_.trial = -w_.r_v;
   if (!p_.D.empty()) {
@@ -242,8 +210,8 @@ void ProximalRun::newton_step() {
   w_.dx.setZero();
   at = 0;
   for (std::size_t c = 0; c < w_.laws.size(); at += w_.laws[c++].dim)
-    add_product(w_.middle.data() + w_.offset[c], w_.laws[c].dim, w_.impulse.data() + at,
-                w_.dx.data() + at);
+    add_product(w_.middle.data() + w_.offset[c], w_.laws[c].dim, w_.laws[c].dim,
+                w_.impulse.data() + at, w_.dx.data() + at);
   w_.x -= w_.dx.cwiseQuotient(w_.scale);
 }
 

@@ -20,6 +20,28 @@ double part_scale(const double* f, Index dim, Index first, Index count, double t
 
 }  // namespace
 
+void scale_rows(Law& law, const double* W, const double* tau, double* scale) {
+  if (law.is_separable()) {
+    for (Index r = 0; r < law.dim; ++r) scale[r] = part_scale(W, law.dim, r, 1, tau[r]);
+    return;
+  }
+  if (!law.is_exact()) {
+    // The projection on a cone is a projection only when all rows have one scale.
+    std::fill(scale, scale + law.dim, part_scale(W, law.dim, 0, law.dim, tau[0]));
+    return;
+  }
+  const Index nt = law.tangent_dim(), nr = law.rolling_dim();
+  scale[0] = part_scale(W, law.dim, 0, 1, tau[0]);
+  const double st = part_scale(W, law.dim, 1, nt, tau[0]);
+  std::fill(scale + 1, scale + 1 + nt, st);
+  law.mu *= scale[0] / st;
+  if (nr > 0) {
+    const double sr = part_scale(W, law.dim, 1 + nt, nr, tau[0]);
+    std::fill(scale + 1 + nt, scale + 1 + nt + nr, sr);
+    law.mu_r *= scale[0] / sr;
+  }
+}
+
 void ScaledLocal::build(const CanonicalProblem& p, const ProblemScale& scale) {
   ORTHANT_ASSERT(p.is_local());
   const Index n = p.row_count(), block_count = p.block_count();
@@ -29,28 +51,9 @@ void ScaledLocal::build(const CanonicalProblem& p, const ProblemScale& scale) {
   for (Index c = 0; c < block_count; ++c) {
     ScaledBlock& block = blocks[c];
     block = {at, 0, p.laws[c]};
-    Law& law = block.law;
     const double* f = p.F.empty() ? nullptr : p.F.find(c, c);
-    double* s = row_scale.data() + at;
-    if (law.is_separable()) {
-      for (Index r = 0; r < law.dim; ++r) s[r] = part_scale(f, law.dim, r, 1, scale.tau[at + r]);
-    } else if (!law.is_exact()) {
-      // The projection on a cone is a projection only when all rows have one scale.
-      const double common = part_scale(f, law.dim, 0, law.dim, scale.tau[at]);
-      std::fill(s, s + law.dim, common);
-    } else {
-      const Index nt = law.tangent_dim(), nr = law.rolling_dim();
-      s[0] = part_scale(f, law.dim, 0, 1, scale.tau[at]);
-      const double st = part_scale(f, law.dim, 1, nt, scale.tau[at]);
-      std::fill(s + 1, s + 1 + nt, st);
-      law.mu *= s[0] / st;
-      if (nr > 0) {
-        const double sr = part_scale(f, law.dim, 1 + nt, nr, scale.tau[at]);
-        std::fill(s + 1 + nt, s + 1 + nt + nr, sr);
-        law.mu_r *= s[0] / sr;
-      }
-    }
-    at += law.dim;
+    scale_rows(block.law, f, scale.tau.data() + at, row_scale.data() + at);
+    at += block.law.dim;
   }
 
   q = row_scale.cwiseProduct(p.b);

@@ -23,6 +23,12 @@ struct ScaledBlock {
   Law law;             ///< data in scaled variables: mu, mu_r, the bounds of a Box entry
 };
 
+/// Scales of the rows of one block with the square W of N (null: zero): 1/√ of the mean diagonal of
+/// normal, tangents and rolling rows, of all rows together where the law is a projection on a cone,
+/// of each row where entries are separate; √tau (one per row) where it vanishes. Friction
+/// coefficients of `law` follow.
+void scale_rows(Law& law, const double* W, const double* tau, double* scale);
+
 class ScaledLocal {
  public:
   /// Memory is reused from one call to the next, values are not.

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/base/error.hpp"
+#include "orthant/base/check_settings.hpp"
+#include "orthant/solver/solve_fields.hpp"
 #include "solver/island.hpp"
 #include "solver/lone_block.hpp"
 #include "solver/methods.hpp"
@@ -53,12 +54,7 @@ bool all_finite(const VecX& x) {
 /// The numbers that change from step to step are looked at in every solve; the full check with its
 /// messages runs only when something is wrong.
 void check(const CanonicalProblem& p, const SolveSettings& settings) {
-  if (!(settings.tolerance > 0) || !std::isfinite(settings.tolerance)) {
-    throw Error("solve", "tolerance must be positive, got " + to_text(settings.tolerance));
-  }
-  if (settings.max_iterations < 0 || !(settings.work_limit >= 0) || !(settings.time_limit >= 0)) {
-    throw Error("solve", "limits must not be negative");
-  }
+  check_settings(settings, "solve settings.");
   Index rows = 0;
   bool good = true;
   for (const Law& law : p.laws) {

@@ -12,7 +12,6 @@
 #include <array>
 #include <cmath>
 
-#include "solver/ending.hpp"
 #include "solver/velocity_methods.hpp"
 
 namespace orthant::internal {
@@ -39,20 +38,17 @@ constexpr double kQuick = 0.1;  // a step that leaves less of |R| needs no sweep
 class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale, const VelocityDescentSettings& settings,
-      const MethodLimits& limits, VelocitySpace& space, VelocityDescentWorkspace& w, Solution& best)
+      const MethodLimits& limits, VelocitySpace& space, VelocityDescentWorkspace& w, Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
-        limits_(limits),
         space_(space),
         w_(w),
-        best_(best),
-        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+        best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
   MethodResult run();
 
  private:
-  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
   void sweep(VecX& x, VecX& v, int count);
   void damped_sweep(int count);
   double size_of(const VecX& x, const VecX& v);
@@ -64,17 +60,14 @@ class Run {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const VelocityDescentSettings& settings_;
-  const MethodLimits& limits_;
   VelocitySpace& space_;
   VelocityDescentWorkspace& w_;
-  Solution& best_;
-  const int max_iterations_;
-  MethodResult result_;
+  BestAnswer best_;
 };
 
 void Run::sweep(VecX& x, VecX& v, int count) {
   for (int i = 0; i < count; ++i) (void)space_.sweep(0, nullptr, x, v);
-  result_.work += count * space_.sweep_work();
+  best_.work += count * space_.sweep_work();
 }
 
 /// Each block is held back by kDamping times its way: slower, and it settles where contacts of a
@@ -84,7 +77,7 @@ void Run::damped_sweep(int count) {
     w_.trial_x = w_.x;
     (void)space_.sweep(kDamping, &w_.trial_x, w_.x, w_.v);
   }
-  result_.work += count * space_.sweep_work();
+  best_.work += count * space_.sweep_work();
 }
 
 /// |R| of the projection residual; leaves y.
@@ -96,22 +89,15 @@ double Run::size_of(const VecX& x, const VecX& v) {
     projection_residual(block.law, x.data() + block.at, w_.y.data() + block.at, 1.0, R);
     for (int i = 0; i < block.law.dim; ++i) sum += R[i] * R[i];
   }
-  result_.work += space_.product_work();
+  best_.work += space_.product_work();
   return std::sqrt(sum);
 }
 
 void Run::judge() {
   space_.unscale_impulses(w_.x, w_.candidate);
   space_.unscale_velocities(w_.v, w_.candidate);
-  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 2 * space_.product_work();
-  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
-  if (!(value < result_.residual)) return;
-  result_.residual = value;
-  best_.v = w_.candidate.v;
-  best_.gamma = w_.candidate.gamma;
-  best_.lambda = w_.candidate.lambda;
-  best_.w = w_.judge.w;
+  best_.work += 2 * space_.product_work();
+  (void)best_.consider(w_.candidate);
 }
 
 /// The step of the set that (x, y) is in, y as size_of() left it; false when there is none.
@@ -125,11 +111,11 @@ bool Run::newton_direction(double alpha) {
     set_residual(law, block_set(law, x, y), x, y, w_.R.data() + at, J);
     space_.set_block(static_cast<Index>(c), J, alpha);
   }
-  ++result_.iterations;
-  result_.work += space_.factor_work();
+  ++best_.iterations;
+  best_.work += space_.factor_work();
   if (!space_.factorize()) return false;
   space_.solve(nullptr, w_.R, w_.dv, w_.dx);
-  result_.work += 2 * space_.product_work();
+  best_.work += 2 * space_.product_work();
   return w_.dx.allFinite();
 }
 
@@ -164,35 +150,34 @@ bool Run::polish(int number) {
   settings.max_iterations = kPolishSteps;
   settings.max_lost = 3;
   settings.proximal = kPolishProximals[number];
-  MethodLimits limits = less(limits_, result_.work);
+  MethodLimits limits = best_.rest();
   limits.max_iterations = 0;
-  const MethodResult r = polish_velocities(p_, scale_, settings, limits, space_, w_.polish, best_);
-  const bool better = r.residual < 0.5 * result_.residual;
-  result_.iterations += r.iterations;
-  result_.work += r.work;
-  result_.residual = std::min(result_.residual, r.residual);
-  if (better) space_.scale_impulses(best_, w_.x);
+  const MethodResult r =
+      polish_velocities(p_, scale_, settings, limits, space_, w_.polish, best_.answer());
+  const bool better = r.residual < 0.5 * best_.residual();
+  best_.improved(r);
+  if (better) space_.scale_impulses(best_.answer(), w_.x);
   return better;
 }
 
 MethodResult Run::run() {
-  space_.scale_impulses(best_, w_.x);
+  space_.scale_impulses(best_.answer(), w_.x);
   space_.free_motion(w_.x, w_.v);
   w_.R.resize(space_.rows());
   w_.next_x = w_.x;
   w_.next_v = w_.v;
-  w_.candidate.gamma = best_.gamma;
+  w_.candidate.gamma = best_.answer().gamma;
   judge();
-  if (!stop()) sweep(w_.x, w_.v, settings_.first_sweeps);
+  if (!best_.done()) sweep(w_.x, w_.v, settings_.first_sweeps);
   std::array<double, kMemory> memory{};
   const double rows = std::sqrt(static_cast<double>(std::max<Index>(space_.rows(), 1)));
   double weight = 1, least = HUGE_VAL;
-  for (int idle = 0, near_ends = 0, stalls = 0; !stop();) {
+  for (int idle = 0, near_ends = 0, stalls = 0; !best_.done();) {
     space_.free_motion(w_.x, w_.v);
     const double before = size_of(w_.x, w_.v);
     judge();
-    if (stop() || !std::isfinite(before)) break;
-    memory[static_cast<std::size_t>(result_.iterations) % kMemory] = before;
+    if (best_.done() || !std::isfinite(before)) break;
+    memory[static_cast<std::size_t>(best_.iterations) % kMemory] = before;
     const double allowed = kRise * *std::max_element(memory.begin(), memory.end());
     const double alpha = std::clamp(weight * before / rows, kMinProximal, kMaxProximal);
     if (!newton_direction(alpha)) {
@@ -213,9 +198,9 @@ MethodResult Run::run() {
       weight = std::min(3 * weight, 1e3);
     }
     if (idle >= kPatience) {
-      if (result_.residual < settings_.polish_below) {
+      if (best_.residual() < settings_.polish_below) {
         if (polish(near_ends++ % kPolishes)) continue;
-        if (near_ends >= kPolishes && result_.residual < settings_.give_up_below) break;
+        if (near_ends >= kPolishes && best_.residual() < settings_.give_up_below) break;
       }
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
@@ -228,8 +213,7 @@ MethodResult Run::run() {
     }
     if (after > kQuick * before) sweep(w_.x, w_.v, kSweeps);
   }
-  result_.outcome = outcome_of(result_, limits_, max_iterations_);
-  return result_;
+  return best_.result();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "orthant/solver/nonsmooth_newton.hpp"
 #include "orthant/solver/polish.hpp"
 #include "solver/active_set.hpp"
-#include "solver/ending.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/velocity_space.hpp"
 
 namespace orthant::internal {

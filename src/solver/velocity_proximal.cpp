@@ -35,35 +35,25 @@ class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale,
       const VelocityProximalSettings& settings, const MethodLimits& limits, VelocitySpace& space,
-      VelocityProximalWorkspace& w, Solution& best)
-      : p_(p),
-        scale_(scale),
-        settings_(settings),
-        limits_(limits),
+      VelocityProximalWorkspace& w, Solution& x)
+      : settings_(settings),
         space_(space),
         w_(w),
-        best_(best),
-        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+        best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
   MethodResult run();
 
  private:
-  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
   double imbalance(const VecX& v, bool matrix);
   bool newton_step(double& size);
   void smooth();
   bool proximal_step();
   void judge();
 
-  const CanonicalProblem& p_;
-  const ProblemScale& scale_;
   const VelocityProximalSettings& settings_;
-  const MethodLimits& limits_;
   VelocitySpace& space_;
   VelocityProximalWorkspace& w_;
-  Solution& best_;
-  const int max_iterations_;
-  MethodResult result_;
+  BestAnswer best_;
   double sigma_ = settings_.sigma;
   int newton_steps_ = 0, smoothings_ = 0;  // of the proximal step at hand
 };
@@ -91,19 +81,19 @@ double Run::imbalance(const VecX& v, bool matrix) {
     for (int i = 0; i < law.dim; ++i) w_.next[at + i] = x[i] - R[i];
   }
   space_.balance(v, w_.next, w_.r);
-  result_.work += 2 * space_.product_work();
+  best_.work += 2 * space_.product_work();
   return w_.r.norm();
 }
 
 /// One Newton step from v, the first of the lengths 1, 0.4, … that leaves less of `size`.
 bool Run::newton_step(double& size) {
   (void)imbalance(w_.v, true);
-  ++result_.iterations;
+  ++best_.iterations;
   ++newton_steps_;
-  result_.work += space_.factor_work();
+  best_.work += space_.factor_work();
   if (!space_.factorize()) return false;
   space_.solve(&w_.r, w_.zero, w_.dv, w_.dx);
-  result_.work += 2 * space_.product_work();
+  best_.work += 2 * space_.product_work();
   if (!w_.dv.allFinite()) return false;
   double t = 1;
   for (int trial = 0; trial < kTrials; ++trial, t *= kShorter) {
@@ -122,7 +112,7 @@ void Run::smooth() {
   (void)imbalance(w_.v, false);
   space_.free_motion(w_.next, w_.v);
   for (int i = 0; i < kSmoothSweeps; ++i) (void)space_.sweep(1 / sigma_, &w_.x, w_.next, w_.v);
-  result_.work += kSmoothSweeps * space_.sweep_work();
+  best_.work += kSmoothSweeps * space_.sweep_work();
   ++smoothings_;
 }
 
@@ -133,7 +123,7 @@ bool Run::proximal_step() {
   for (;;) {
     w_.dx = w_.next - w_.x;
     if (size <= kExact * w_.dx.norm() / sigma_ + kRounding * w_.next.norm()) return true;
-    if (!std::isfinite(size) || newton_steps_ >= kNewtonSteps || stop()) return false;
+    if (!std::isfinite(size) || newton_steps_ >= kNewtonSteps || best_.done()) return false;
     if (newton_step(size)) continue;
     if (smoothings_ >= kSmoothings) return false;
     smooth();
@@ -145,27 +135,20 @@ void Run::judge() {
   space_.free_motion(w_.x, w_.trial);
   space_.unscale_impulses(w_.x, w_.candidate);
   space_.unscale_velocities(w_.trial, w_.candidate);
-  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  result_.work += 2 * space_.product_work();
-  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
-  if (!(value < result_.residual)) return;
-  result_.residual = value;
-  best_.v = w_.candidate.v;
-  best_.gamma = w_.candidate.gamma;
-  best_.lambda = w_.candidate.lambda;
-  best_.w = w_.judge.w;
+  best_.work += 2 * space_.product_work();
+  (void)best_.consider(w_.candidate);
 }
 
 MethodResult Run::run() {
-  space_.scale_impulses(best_, w_.x);
+  space_.scale_impulses(best_.answer(), w_.x);
   space_.free_motion(w_.x, w_.v);
   w_.next = w_.x;
   w_.zero.setZero(space_.rows());
-  w_.candidate.gamma = best_.gamma;
+  w_.candidate.gamma = best_.answer().gamma;
   judge();
-  double mark = result_.residual;
-  for (int idle = 0; !stop() && idle < kPatience && sigma_ >= kLeast;) {
-    if (result_.residual > settings_.start_below) break;
+  double mark = best_.residual();
+  for (int idle = 0; !best_.done() && idle < kPatience && sigma_ >= kLeast;) {
+    if (best_.residual() > settings_.start_below) break;
     w_.start = w_.v;
     if (proximal_step()) {
       w_.x.swap(w_.next);
@@ -178,11 +161,10 @@ MethodResult Run::run() {
       w_.v = w_.start;
       sigma_ *= kShrink;
     }
-    idle = result_.residual < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = result_.residual;
+    idle = best_.residual() < 0.5 * mark ? 0 : idle + 1;
+    if (idle == 0) mark = best_.residual();
   }
-  result_.outcome = outcome_of(result_, limits_, max_iterations_);
-  return result_;
+  return best_.result();
 }
 
 }  // namespace

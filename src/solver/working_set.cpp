@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "solver/ending.hpp"
+#include "solver/best_answer.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -20,37 +20,41 @@ constexpr double kFirstTolerance = 1e-2, kSharpen = 0.05;
 class WorkingSet {
  public:
   WorkingSet(const CanonicalProblem& p, const ProblemScale& scale, const MethodLimits& limits,
-             WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& best)
-      : p_(p), scale_(scale), limits_(limits), w_(work), blocks_(blocks), best_(best) {}
+             WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& x)
+      : p_(p),
+        scale_(scale),
+        w_(work),
+        blocks_(blocks),
+        best_(Method::PairBlocks, p, scale, limits, std::numeric_limits<int>::max(), work.judge,
+              x) {}
 
   MethodResult run() {
-    if (!start()) return result_;
-    double tolerance = std::max(limits_.tolerance, kFirstTolerance);
+    if (!w_.inverse.factorize(p_.H)) return {};
+    if (!start()) return best_.result();
+    double tolerance = std::max(best_.tolerance(), kFirstTolerance);
     for (int round = 0; round < kMaxRounds; ++round) {
       if (static_cast<Index>(w_.rows.size()) > p_.row_count() / kFewPush) break;
       const Outcome outcome = solve_rows(tolerance);
-      const double residual = judge();
-      limits_.record(Method::PairBlocks, result_.iterations, residual);
-      if (keep_and_end(w_.candidate, residual, w_.judge.w, limits_, result_, best_)) return result_;
+      const double residual = best_.consider(w_.candidate);
+      if (best_.converged() || best_.exhausted()) break;
       const bool more = take_in();
-      if (tolerance <= limits_.tolerance && (!more || outcome != Outcome::Converged)) break;
-      tolerance = std::clamp(kSharpen * residual, limits_.tolerance, tolerance);
+      if (tolerance <= best_.tolerance() && (!more || outcome != Outcome::Converged)) break;
+      tolerance = std::clamp(kSharpen * residual, best_.tolerance(), tolerance);
     }
-    result_.outcome = Outcome::Stalled;
-    return result_;
+    return best_.result();
   }
 
  private:
   /// Velocities of the start and the rows they ask for; false where that is already the end.
   bool start() {
-    if (!w_.inverse.factorize(p_.H)) return false;
     Solution& s = w_.candidate;
-    s.lambda = best_.lambda.cwiseMax(0.0);
+    s.lambda = best_.answer().lambda.cwiseMax(0.0);
     s.gamma.resize(0);
     w_.impulse = p_.k;
     p_.D.multiply_transpose_add(1, s.lambda, w_.impulse);
     w_.inverse.solve(w_.impulse, s.v);
-    if (keep_and_end(s, judge(), w_.judge.w, limits_, result_, best_)) return false;
+    (void)best_.consider(s);
+    if (best_.converged() || best_.exhausted()) return false;
     w_.taken.assign(static_cast<std::size_t>(p_.row_count()), 0);
     w_.rows.clear();
     (void)take_in();
@@ -103,28 +107,23 @@ class WorkingSet {
 
   Outcome solve_rows(double tolerance) {
     extract();
-    MethodLimits limits = less(limits_, result_.work);
+    MethodLimits limits = best_.rest();
     limits.tolerance = tolerance;
     limits.trace = nullptr;
     const MethodResult r = solve_pair_blocks(w_.problem, w_.scale, {}, limits, blocks_, w_.x);
-    result_.iterations += r.iterations;
-    result_.work += r.work + static_cast<double>(p_.D.all_values().size());
+    best_.iterations += r.iterations;
+    best_.work += r.work + static_cast<double>(p_.D.all_values().size());
     w_.candidate.v = w_.x.v;
     for (std::size_t j = 0; j < w_.rows.size(); ++j)
       w_.candidate.lambda[w_.rows[j]] = w_.x.lambda[static_cast<Index>(j)];
     return r.outcome;
   }
 
-  /// Of all rows; leaves their velocities in judge.w.
-  double judge() { return judge_quick(p_, scale_, w_.candidate, w_.judge).value; }
-
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
-  const MethodLimits& limits_;
   WorkingSetWorkspace& w_;
   PairBlocksWorkspace& blocks_;
-  Solution& best_;
-  MethodResult result_;
+  BestAnswer best_;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/campaign_test.cpp: many random problems, each solvable by construction, through solve().
-// No crash, no NaN, no `converged` that the judge denies, at least 99.5 % converged; what fails is
-// listed by kind and seed. A thousand in every run, ten thousand in the long one.
+// No crash, no NaN, no `converged` that the judge denies, all solved but the seeds that are listed.
+// A thousand in every run, ten thousand in the long one.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,13 +138,13 @@ std::vector<Kind> kinds() {
   };
 }
 
-/// Runs `count` problems spread over the kinds and asserts the promises.
-void campaign(int count, std::uint64_t first_seed) {
+/// Runs `count` problems spread over the kinds and asserts the promises. `unsolved`: the seeds that
+/// are known to fail; another one is a regression, and one of them that is solved leaves the list.
+void campaign(int count, std::uint64_t first_seed, const std::set<std::uint64_t>& unsolved) {
   const std::vector<Kind> all = kinds();
   std::vector<int> run(all.size(), 0), solved(all.size(), 0);
   SolveWorkspace workspace;
-  std::string failures;
-  int converged = 0;
+  std::set<std::uint64_t> failed;
   for (int i = 0; i < count; ++i) {
     const std::size_t k = static_cast<std::size_t>(i) % all.size();
     const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(i);
@@ -164,28 +165,29 @@ void campaign(int count, std::uint64_t first_seed) {
     ++run[k];
     if (report.outcome == Outcome::Converged) {
       ++solved[k];
-      ++converged;
     } else {
-      char line[160];
-      std::snprintf(line, sizeof line, "  %s, seed %llu: %s, residual %.1e\n", all[k].name,
-                    static_cast<unsigned long long>(seed),
-                    std::string(name_of(report.outcome)).c_str(), value);
-      failures += line;
+      failed.insert(seed);
+      EXPECT_TRUE(unsolved.contains(seed)) << all[k].name << ", seed " << seed << ": "
+                                           << name_of(report.outcome) << ", residual " << value;
     }
   }
   for (std::size_t k = 0; k < all.size(); ++k)
     std::printf("  %-30s %d of %d\n", all[k].name, solved[k], run[k]);
-  EXPECT_GE(converged, 0.995 * count) << failures;
-  if (!failures.empty()) std::printf("not converged:\n%s", failures.c_str());
+  for (const std::uint64_t seed : unsolved)
+    if (!failed.contains(seed))
+      std::printf("  seed %llu is solved now\n", static_cast<unsigned long long>(seed));
 }
 
-TEST(Campaign, AThousandProblems) { campaign(1000, 1); }
+TEST(Campaign, AThousandProblems) { campaign(1000, 1, {}); }
 
-TEST(LongCampaign, TenThousandProblems) { campaign(10000, 100000); }
+TEST(LongCampaign, TenThousandProblems) {
+  campaign(10000, 100000, {100339, 100404, 105877});
+}
 
 TEST(Campaign, SmallLcpsAgreeWithEnumeration) {
   // Any matrix: where enumeration finds nothing there is nothing, and no method may claim it.
-  int solvable = 0, found = 0;
+  int solvable = 0;
+  std::set<std::uint64_t> missed;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SplitMix rng(seed);
     const int n = 1 + rng.index(6);
@@ -202,11 +204,10 @@ TEST(Campaign, SmallLcpsAgreeWithEnumeration) {
       EXPECT_LE(judge(p, x).value, settings.tolerance);
     }
     solvable += exists;
-    found += exists && claimed;
+    if (exists && !claimed) missed.insert(seed);
   }
   EXPECT_GT(solvable, 100);
-  EXPECT_GE(found, 0.9 * solvable);  // these matrices promise nothing, so not all need be found
-  std::printf("  %d of %d solvable ones found\n", found, solvable);
+  EXPECT_EQ(missed, std::set<std::uint64_t>{});
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/problem_io/problem_file.hpp"
+#include "support/packing.hpp"
 #include "support/random_problems.hpp"
 
 namespace orthant {
@@ -99,7 +101,7 @@ TEST(InteriorPoint, RollingTorqueIsBoundedByTheNormalForce) {
 
 TEST(InteriorPoint, RandomLocalProblemsOfEveryLaw) {
   SplitMix rng(7);
-  int solved = 0, tried = 0;
+  std::set<int> unsolved;
   for (int trial = 0; trial < 120; ++trial) {
     std::vector<Law> laws;
     for (int i = 0; i < 6; ++i) {
@@ -132,12 +134,11 @@ TEST(InteriorPoint, RandomLocalProblemsOfEveryLaw) {
     }
     const KnownProblem known = testing::random_local(rng, laws, 12);
     const Answer a = run(known.problem);
-    ++tried;
-    solved += a.residual.value <= 1e-8;
+    if (a.residual.value > 1e-8) unsolved.insert(trial);
     EXPECT_FALSE(a.result.outcome == Outcome::Converged && a.residual.value > 1e-8);
   }
   // Exact friction with an arbitrary W is not monotone: the path may end before its goal.
-  EXPECT_GE(solved, tried * 95 / 100) << solved << " of " << tried;
+  EXPECT_EQ(unsolved, (std::set<int>{}));
 }
 
 TEST(InteriorPoint, UnsymmetricMatricesAreSolvedAsGiven) {
@@ -239,6 +240,61 @@ TEST(InteriorPoint, TallAndHeavyStacksTakeFewIterations) {
       EXPECT_LE(a.residual.value, 1e-8);
       EXPECT_LE(a.result.iterations, height <= 30 ? 12 : 20) << mass << ' ' << height;
     }
+  }
+}
+
+/// Frictionless lattices of spheres, and the same with every load changed by up to 0.6 %.
+TEST(InteriorPoint, IterationsHardlyGrowWithTheSizeAndStartsHelp) {
+  for (const int spheres : {60, 140, 280, 560}) {
+    SCOPED_TRACE(spheres);
+    CanonicalProblem p = testing::sphere_packing(spheres, 0, false);
+    InteriorPointWorkspace work;
+    const auto iterations = [&](bool warm, Solution x, Solution* answer = nullptr) {
+      const MethodResult r = solve_interior_point(
+          p, scale_of(p), {.warm_start = warm, .crossover = true}, {.tolerance = 1e-10}, work, x);
+      EXPECT_EQ(r.outcome, Outcome::Converged);
+      EXPECT_LE(judge(p, x).value, 1e-10);
+      if (answer != nullptr) *answer = x;
+      return r.iterations;
+    };
+    Solution last;
+    EXPECT_LE(iterations(false, zero_solution(p), &last), 13);
+    for (Index i = 0; i < p.k.size(); ++i) p.k[i] *= 1 + 1e-3 * ((i * 7919) % 13 - 6);
+    Solution velocities = zero_solution(p);
+    velocities.v = last.v;
+    const int cold = iterations(false, zero_solution(p)), partial = iterations(true, velocities);
+    EXPECT_LE(cold, 13);
+    EXPECT_LE(partial, cold);
+    EXPECT_LE(iterations(true, last), 3);
+  }
+}
+
+/// The exit of published counts: what it promises holds of the answer, iterations are flat in the
+/// number of spheres, and friction cones take at most half as many again.
+TEST(InteriorPoint, ThePublishedExitTakesFewStepsAtAnySize) {
+  for (const int spheres : {60, 280, 1000}) {
+    SCOPED_TRACE(spheres);
+    const auto iterations = [&](double mu) {
+      const CanonicalProblem p = testing::sphere_packing(spheres, mu, false);
+      InteriorPointWorkspace work;
+      Solution x = zero_solution(p);
+      const MethodResult r =
+          solve_interior_point(p, scale_of(p), {.exit_gap = 1e-9, .exit_error = 1e-10},
+                               {.tolerance = 1e-10}, work, x);
+      EXPECT_EQ(r.outcome, Outcome::Converged);
+      VecX balance, w = p.b;
+      p.H.multiply(x.v, balance);
+      balance -= p.k;
+      p.D.multiply_transpose_add(-1, x.lambda, balance);
+      p.D.multiply_add(1, x.v, w);
+      EXPECT_LT(balance.norm() / static_cast<double>(balance.size()), 1e-10);
+      EXPECT_LT(std::abs(x.lambda.dot(w)) / p.block_count(), 2e-9);
+      EXPECT_GT(w.dot(w), 0);
+      return r.iterations;
+    };
+    const int smooth = iterations(0), rough = iterations(0.5);
+    EXPECT_LE(smooth, 10);
+    EXPECT_LE(rough, 15);
   }
 }
 

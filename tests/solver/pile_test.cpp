@@ -33,6 +33,48 @@ TEST(Pile, FromTheAnswerOfALighterPileConverges) {
   EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
 }
 
+/// Free spheres of radius ½ on each other and on a floor, the j-th from below of 10^j kg, one step of
+/// 0.05 s of weight.
+CanonicalProblem heavy_on_light(int spheres, double mu) {
+  CanonicalProblem p;
+  p.k = VecX::Zero(6 * spheres);
+  double mass = 10;
+  for (int j = 0; j < spheres; ++j, mass *= 10) {
+    double* H = p.H.add_block(6);
+    for (int i = 0; i < 6; ++i) H[7 * i] = i < 3 ? mass : 0.1 * mass;
+    p.k[6 * j + 2] = -9.81 * 0.05 * mass;
+    p.laws.push_back(Law::coulomb(3, mu));
+    p.D.begin_row(3);
+    for (int side = 0; side < (j > 0 ? 2 : 1); ++side) {
+      const int body = j - side;
+      const double sign = side == 0 ? 1 : -1, lever = 0.5;
+      double* d = p.D.add(body, 6 * body, 6);  // normal z, tangents x and y
+      d[2] = d[6] = d[13] = sign;
+      d[6 + 4] = -lever;
+      d[12 + 3] = lever;
+    }
+  }
+  p.b = VecX::Zero(3 * spheres);
+  p.e.resize(0);
+  return p;
+}
+
+TEST(Pile, TwentySpheresEachTenTimesHeavierHoldWithFriction) {
+  for (const int spheres : {8, 15, 20}) {
+    SCOPED_TRACE(spheres);
+    const CanonicalProblem p = heavy_on_light(spheres, 0.5);
+    Solution x;
+    const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
+    EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
+    EXPECT_LE(x.v.cwiseAbs().maxCoeff(), 1e-8);
+    double load = 0;
+    for (int j = spheres - 1; j >= 0; --j) {
+      load -= p.k[6 * j + 2];
+      EXPECT_NEAR(x.lambda[3 * j] / load, 1, 1e-8) << j;
+    }
+  }
+}
+
 double work_of(const SolveReport& report) {
   double sum = 0;
   for (const Attempt& attempt : report.attempts) sum += attempt.work;

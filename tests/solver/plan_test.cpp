@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -49,6 +50,41 @@ TEST(Plan, BadTextNamesTheStep) {
   EXPECT_NE(message_of("lemke:0"), "");
   EXPECT_NE(message_of("lemke,,polish"), "");
   EXPECT_NE(message_of("automatic"), "");
+}
+
+/// Every number of the one list, out of its rule: refused by the library, with its name.
+TEST(Plan, SettingsOutOfTheirRulesAreRefused) {
+  const CanonicalProblem p = problem_bank().front().problem;
+  const auto refused = [&](const SolveSettings& settings, const std::string& name) {
+    Solution x;
+    try {
+      (void)solve(p, settings, x);
+      ADD_FAILURE() << name << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.where(), "solve settings." + name);
+    }
+  };
+  const auto each = [&]<class S>(std::type_identity<S>, const std::string& group, auto&& put) {
+    visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char*,
+                                                const SettingRule& rule) {
+      S bad;
+      using T = std::decay_t<decltype(bad.*member)>;
+      if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+        bad.*member = static_cast<T>(rule.positive ? 0 : rule.lo - 1);
+        refused(put(bad), group + name);
+        if constexpr (std::is_same_v<T, double>) {
+          bad.*member = std::numeric_limits<double>::quiet_NaN();
+          refused(put(bad), group + name);
+        }
+      }
+    });
+  };
+  each(std::type_identity<SolveSettings>{}, "", [](const SolveSettings& s) { return s; });
+  each(std::type_identity<PlanSettings>{}, "thresholds.", [](const PlanSettings& t) {
+    SolveSettings s;
+    s.thresholds = t;
+    return s;
+  });
 }
 
 TEST(Plan, EveryStepApplies) {

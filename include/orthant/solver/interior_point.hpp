@@ -26,11 +26,16 @@ struct InteriorPointSettings {
   double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
   double held_centring = 0.8;  ///< what is left of the barrier after such a step
   int refinement_steps = 2;    ///< of each linear solve, at most
+  int correctors = 3;          ///< Gondzio's, of half-lines: right-hand sides per factor, at most
   /// Start from x: full where it has impulses, partial where it has velocities alone.
   bool warm_start = false;
   /// Near the end of the path, and at a full warm start, guess the sets and solve their equations
   /// (polish.hpp): its factorisations count as steps.
   bool crossover = false;
+  /// > 0: ends as well, as converged, where κ and the norms of the residuals over their sizes, in
+  /// the units of the problem, are below these: 1e-9 and 1e-10 are the exit of published counts.
+  /// Blind to blocks much lighter than others, which the judge sees.
+  double exit_gap = 0, exit_error = 0;
 };
 
 /// Scratch; losing it loses nothing.

@@ -11,10 +11,10 @@
 namespace orthant {
 
 struct PolishSettings {
-  int max_iterations = 20;   ///< factorisations
-  int inner_iterations = 5;  ///< Newton steps with one guess
-  int max_lost = 20;         ///< guesses in a row that lead nowhere, in body space
-  double proximal = 1e-10;   ///< weight that picks the nearest answer among redundant contacts
+  int max_iterations = 20;  ///< factorisations
+  int max_lost = 20;        ///< guesses in a row that lead nowhere: a residual above 0.1
+  bool impatient = false;   ///< guesses that change no fewer blocks than the one before count too
+  double proximal = 1e-10;  ///< weight that picks the nearest answer among redundant blocks
 };
 
 class PolishWorkspace {

@@ -157,6 +157,20 @@ void ConeSet::pushing(std::vector<char>& out) const {
                  [](const Point& p) { return static_cast<char>(p.x[0] > p.slack_y); });
 }
 
+/// (V x) ∘ (V⁻ᵀ y), the factors sqrt(η) of V and V⁻ᵀ cancelled.
+void ConeSet::scaled_product(const Scaling& s, const double* x, const double* y, int n,
+                             double* product) {
+  if (n == 1) {
+    product[0] = x[0] * y[0];
+    return;
+  }
+  double f[kMaxCone], g[kMaxCone];
+  rotate(s.a, 1, x, n, f);
+  rotate(s.a, -1, y, n, g);
+  product[0] = f[0] * g[0] + tail_dot(f, g, n);
+  for (int j = 1; j < n; ++j) product[j] = f[0] * g[j] + g[0] * f[j];
+}
+
 bool ConeSet::compute_scaling() {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const int n = cones_[i].dim;
@@ -211,38 +225,70 @@ void ConeSet::newton_block(std::size_t i, double* block) const {
   for (int r = 0; r < n; ++r) block[r * n] *= k.c;
 }
 
-void ConeSet::aim(double target, double second_order, double* rhs) {
-  for (std::size_t i = 0; i < cones_.size(); ++i) {
-    const Cone& k = cones_[i];
-    const Point& p = points_[i];
-    Scaling& s = scaling_[i];
-    const int n = k.dim;
-    if (n == 1) {
-      s.c[0] = (target - second_order * p.dx[0] * p.dy[0]) / p.x[0] - p.y[0];
-      rhs[k.row] += k.c * s.c[0];
-      continue;
-    }
-    // The factors sqrt(η) of V and V⁻ᵀ cancel in the product.
-    double right[kMaxCone] = {target}, f[kMaxCone], g[kMaxCone], u[kMaxCone];
-    if (second_order != 0) {
-      rotate(s.a, 1, p.dx, n, f);
-      rotate(s.a, -1, p.dy, n, g);
-      right[0] -= second_order * (f[0] * g[0] + tail_dot(f, g, n));
-      for (int j = 1; j < n; ++j) right[j] -= second_order * (f[0] * g[j] + g[0] * f[j]);
-    }
-    u[0] = (s.z[0] * right[0] - tail_dot(s.z, right, n)) / s.det;
-    for (int j = 1; j < n; ++j) u[j] = (right[j] - u[0] * s.z[j]) / s.z[0];
+/// c = Vᵀ(z \ right) − y of cone i, and rhs += B c.
+void ConeSet::push(std::size_t i, double* rhs) {
+  const Cone& k = cones_[i];
+  const Point& p = points_[i];
+  Scaling& s = scaling_[i];
+  const int n = k.dim;
+  if (n == 1) {
+    s.c[0] = s.right[0] / p.x[0] - p.y[0];
+  } else {
+    double u[kMaxCone];
+    u[0] = (s.z[0] * s.right[0] - tail_dot(s.z, s.right, n)) / s.det;
+    for (int j = 1; j < n; ++j) u[j] = (s.right[j] - u[0] * s.z[j]) / s.z[0];
     rotate(s.a, 1, u, n, s.c);
     const double root = std::sqrt(s.eta);
     for (int j = 0; j < n; ++j) s.c[j] = root * s.c[j] - p.y[j];
+  }
+  double normal = s.c[0];
+  if (k.exact) {
+    const double t = tail_norm(p.y, k.dim);
+    if (t > 0) normal -= shift_weight_ * tail_dot(p.y, s.c, k.dim) / t;
+  }
+  rhs[k.row] += k.c * normal;
+  for (int j = 1; j < k.dim; ++j) rhs[k.tail + j - 1] += s.c[j];
+}
 
-    double normal = s.c[0];
-    if (k.exact) {
-      const double t = tail_norm(p.y, n);
-      if (t > 0) normal -= shift_weight_ * tail_dot(p.y, s.c, n) / t;
+void ConeSet::aim(double target, double second_order, double* rhs) {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Point& p = points_[i];
+    Scaling& s = scaling_[i];
+    const int n = cones_[i].dim;
+    s.right[0] = target;
+    for (int j = 1; j < n; ++j) s.right[j] = 0;
+    if (second_order != 0) {
+      double product[kMaxCone];
+      scaled_product(s, p.dx, p.dy, n, product);
+      for (int j = 0; j < n; ++j) s.right[j] -= second_order * product[j];
     }
-    rhs[k.row] += k.c * normal;
-    for (int j = 1; j < n; ++j) rhs[k.tail + j - 1] += s.c[j];
+    push(i, rhs);
+  }
+}
+
+void ConeSet::correct(double target, double length, double spread, double* rhs) {
+  before_ = scaling_;
+  const double low = target / spread, high = target * spread;
+  // How far an eigenvalue of the product is to be moved.
+  const auto wanted = [&](double value) {
+    return value < low ? low - value : value > high ? std::max(high - value, -high) : 0.0;
+  };
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Point& p = points_[i];
+    Scaling& s = scaling_[i];
+    const int n = cones_[i].dim;
+    double x[kMaxCone], y[kMaxCone], product[kMaxCone];
+    for (int j = 0; j < n; ++j) {
+      x[j] = p.x[j] + length * p.dx[j];
+      y[j] = p.y[j] + length * p.dy[j];
+    }
+    scaled_product(s, x, y, n, product);
+    const double tail = tail_norm(product, n);
+    const double less = wanted(product[0] - tail), more = wanted(product[0] + tail);
+    s.right[0] += (more + less) / 2;
+    for (int j = 1; tail > 0 && j < n; ++j)
+      s.right[j] += (more - less) / 2 * product[j] / tail;
+    push(i, rhs);
   }
 }
 

@@ -9,6 +9,7 @@
 // Nesterov–Todd scaling: z = V x = V⁻ᵀ y, VᵀV = η (2 a aᵀ − J).
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "orthant/math/types.hpp"
@@ -33,6 +34,9 @@ class ConeSet {
   /// Sizes the arrays for the cones added.
   void resize();
   std::size_t size() const { return cones_.size(); }
+  bool only_half_lines() const {
+    return std::all_of(cones_.begin(), cones_.end(), [](const Cone& k) { return k.dim == 1; });
+  }
   const Cone& operator[](std::size_t i) const { return cones_[i]; }
 
   /// x = A λ + a as it is, y = (value, 0, 0) in every cone.
@@ -64,6 +68,11 @@ class ConeSet {
   /// Sets the target of the next step: z ∘ (V dx + V⁻ᵀdy) = κ_target e − z∘z − second (V⁻ᵀdy)∘(V
   /// dx) with the (dx, dy) of the step before, and adds B c to the right-hand side.
   void aim(double target, double second_order, double* rhs);
+  /// Gondzio's corrector: eigenvalues of the scaled products that a step of `length` would have are
+  /// drawn into [1/spread, spread] of `target`. Adds B c of the new target to the right-hand side;
+  /// undo_correction() goes back to the target before.
+  void correct(double target, double length, double spread, double* rhs);
+  void undo_correction() { scaling_.swap(before_); }
   /// dx = A dλ, dy = −VᵀV dx + c.
   void compute_step(const double* dlambda);
 
@@ -72,6 +81,11 @@ class ConeSet {
   void advance(double alpha);
 
  private:
+  struct Scaling;
+  void push(std::size_t i, double* rhs);
+  static void scaled_product(const Scaling& s, const double* x, const double* y, int n,
+                             double* product);
+
   // The distance x_0 − |x_1| to the boundary is kept by itself and updated by differences:
   // recomputed from x it would lose all its digits where a sliding contact ends, on the boundary.
   struct Point {
@@ -80,12 +94,13 @@ class ConeSet {
   };
   struct Scaling {
     double a[kMaxCone], z[kMaxCone], c[kMaxCone];
-    double eta;  // sqrt(det y / det x)
-    double det;  // of z
+    double right[kMaxCone];  // the product aimed at, less the second-order term
+    double eta;              // sqrt(det y / det x)
+    double det;              // of z
   };
   std::vector<Cone> cones_;
   std::vector<Point> points_;
-  std::vector<Scaling> scaling_;
+  std::vector<Scaling> scaling_, before_;
   double shift_weight_ = 1;
 };
 

@@ -12,8 +12,11 @@
 #include <cmath>
 
 #include "orthant/solver/polish.hpp"
+#include "solver/best_answer.hpp"
+#include "solver/bilateral.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_system.hpp"
+#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 
@@ -23,11 +26,15 @@ using interior_point::KktSystem;
 struct InteriorPointWorkspace::Impl {
   ConeSet cones;
   KktSystem system;
-  VecX u, du, r, rhs, snapped;
+  VecX u, du, last_du, r, rhs, snapped;
   Solution trial, polished;
   std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
+  bool velocity_form = false, space_ready = false;
+  internal::VelocitySpace space;  // built when the first guess asks for it
+  internal::VelocityPolishWorkspace velocity_polish;
   PolishWorkspace polish;
+  BilateralWorkspace bilateral;
 };
 
 InteriorPointWorkspace::InteriorPointWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -43,20 +50,23 @@ namespace {
 constexpr double kSnapGap = 1e-4;
 /// Below this κ products of neighbours are rounding noise.
 constexpr double kSmallestGap = 1e-30;
-/// κ of a warm start.
-constexpr double kPartialGap = 1e-3;
 /// κ + |r| at which the sets are guessed, again each time it is a hundredth, with so many
 /// factorisations.
 constexpr double kCrossover = 1e-3;
 constexpr int kWarmCrossoverSteps = 12;
 constexpr double kNextCrossover = 1e-2;
-constexpr Index kCrossoverSize = 5000;  // unknowns: its factor pivots
+constexpr Index kCrossoverSize = 5000;  // unknowns, up to which its factor pivots over all of them
 constexpr int kCrossoverSteps = 10;
 /// Speed (scaled, data of size 1) at which a contact is taken as open.
 constexpr double kApart = 1e-2;
-/// A warm path is given up after so many steps, or a first step below this length.
-constexpr int kWarmSteps = 14;
-constexpr double kWarmStep = 0.1;
+/// Correctors draw products to within [1/10, 10] of the mean aimed at, for a step longer by this;
+/// what one must add to the step to be followed by another, and the step that needs none.
+constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
+constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
+/// κ of a start near given velocities; that path is given up after so many steps, or a step below
+/// this length.
+constexpr double kNearGap = 1e-3, kNearConeGap = 2e-2, kNearStep = 0.1;
+constexpr int kNearSteps = 14;
 /// A run that has not lowered κ + |r| by this factor within so many steps is stuck.
 constexpr double kProgress = 0.7;
 constexpr int kPatience = 12;
@@ -65,112 +75,115 @@ class Iteration {
  public:
   Iteration(const CanonicalProblem& problem, const ProblemScale& scale,
             const InteriorPointSettings& settings, const MethodLimits& limits,
-            InteriorPointWorkspace::Impl& work, Solution& best)
+            InteriorPointWorkspace::Impl& work, Solution& x)
       : problem_(problem),
         scale_(scale),
         settings_(settings),
-        limits_(limits),
         w_(work),
-        best_(best),
+        best_(Method::InteriorPoint, problem, scale, limits, settings.max_iterations, work.judge,
+              x),
         at_(work.system.velocities() + work.system.bilateral()) {}
 
   MethodResult run() {
-    if (settings_.warm_start && start_from_answer()) {
-      if (result_.residual <= limits_.tolerance) {
-        result_.outcome = Outcome::Converged;
-        return result_;
-      }
-      if (full_start_ && cross_over(kWarmCrossoverSteps)) return result_;
-      warm_ = true;
-      result_.outcome = follow_path();
-      warm_ = false;
-      if (result_.outcome == Outcome::Converged || result_.outcome == Outcome::WorkLimit)
-        return result_;
+    const Solution& given = best_.answer();
+    bool full = false;
+    if (settings_.warm_start) {
+      if (best_.begin() <= best_.tolerance()) return best_.result();
+      full = !given.lambda.isZero(0.0) || !given.gamma.isZero(0.0);
+      if (full && settings_.exit_gap == 0 && cross_over(given, kWarmCrossoverSteps))
+        return best_.result();
+    }
+    if (start_near(given, full)) {
+      near_ = true;
+      const Outcome outcome = follow_path();
+      near_ = false;
+      if (outcome == Outcome::Converged || outcome == Outcome::WorkLimit)
+        return best_.result(outcome);
     }
     const double starts[] = {1.0, 0.1, 10.0};
+    Outcome outcome = Outcome::NotFinite;
     for (int attempt = 0; attempt <= std::clamp(settings_.restarts, 0, 2); ++attempt) {
       start(starts[attempt]);
-      result_.outcome = follow_path();
+      outcome = follow_path();
       // Only an exact law has other paths to offer, and only when this one ended early.
       const bool ended_early = w_.system.is_exact() && !(lowest_gap_ < 1e-10);
-      if (result_.outcome != Outcome::Stalled || !ended_early) break;
+      if (outcome != Outcome::Stalled || !ended_early) break;
     }
-    return result_;
+    return best_.result(outcome);
   }
 
  private:
   void start(double impulse);
-  bool start_from_answer();
-  bool cross_over(int steps);
+  bool start_near(const Solution& given, bool impulses);
+  bool cross_over(const Solution& from, int steps);
   Outcome follow_path();
   void measure();
   void consider(const VecX& u, double merit);
+  bool left_at_exit();
   double direction(double target, double second_order, double rest);
+  double lengthen(double target, double longest);
   double choose_step();
 
   const CanonicalProblem& problem_;
   const ProblemScale& scale_;
   const InteriorPointSettings& settings_;
-  const MethodLimits& limits_;
   InteriorPointWorkspace::Impl& w_;
-  Solution& best_;
-  const Index at_;  // first row of λ in u
-  MethodResult result_;
+  internal::BestAnswer best_;
+  const Index at_;              // first row of λ in u
   double gap_ = 0, error_ = 0;  // κ and |r|
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
-  bool warm_ = false;  // on the path that began near the answer given
-  bool full_start_ = false;
+  bool near_ = false;          // on the path that began near
   double next_crossover_ = 0;  // κ at which the sets are guessed next
 };
 
-/// Starts near the answer that came in; false where it is no help. With velocities alone a contact
-/// that they keep apart starts idle, any other one with the impulse of a cold start.
-bool Iteration::start_from_answer() {
-  const bool full = !best_.lambda.isZero(0.0) || !best_.gamma.isZero(0.0);
-  full_start_ = full;
-  result_.residual = judge_quick(problem_, scale_, best_, w_.judge).value;
-  limits_.record(Method::InteriorPoint, 0, result_.residual);
-  if (result_.residual <= limits_.tolerance) return true;
-  w_.system.scale(best_, w_.u);
-  w_.system.residual(w_.u, w_.r);
+/// Starts from the answer given, of a cold start from rest: a cone that its velocities keep apart
+/// starts idle, any other one with the impulse of a far start. Impulses given are used where there
+/// are friction cones; those of half-lines differ too much from one step to the next where contacts
+/// are redundant. False where a cone has no room, or where a law is exact: its path is found from
+/// afar or not at all.
+bool Iteration::start_near(const Solution& given, bool impulses) {
+  if (w_.system.is_exact()) return false;
+  w_.system.scale(given, w_.u);
+  if (!settings_.warm_start) w_.u.setZero();
   double* lambda = w_.u.data() + at_;
+  const bool half_lines = w_.cones.only_half_lines();
+  impulses = impulses && !half_lines;
+  if (!impulses) std::fill(lambda, lambda + w_.system.rows(), 0.0);
+  w_.system.residual(w_.u, w_.r);
   const double* velocity = w_.r.data() + at_;
-  // Impulses that are nearly right put the path in a corner; where they do not lead home at once
-  // the velocities tell more.
-  w_.system.start(1, lambda);
-  for (std::size_t i = 0; i < w_.cones.size(); ++i) {
-    const interior_point::Cone& k = w_.cones[i];
-    if (k.a == 0 && velocity[k.row] > kApart) lambda[k.row] = 0;
+  if (!impulses) {
+    w_.system.start(1, lambda);
+    for (std::size_t i = 0; i < w_.cones.size(); ++i) {
+      const interior_point::Cone& k = w_.cones[i];
+      if (k.a == 0 && velocity[k.row] > kApart) lambda[k.row] = 0;
+    }
   }
-  if (!w_.cones.start_near(kPartialGap, velocity, lambda)) return false;
   best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
-  return true;
+  return w_.cones.start_near(half_lines ? kNearGap : kNearConeGap, velocity, lambda);
 }
 
-/// Guesses the sets of the best answer and solves their equations. True where that is the end.
-bool Iteration::cross_over(int steps) {
-  if (!settings_.crossover || w_.system.size() > kCrossoverSize) return false;
-  w_.polished.v = best_.v;
-  w_.polished.gamma = best_.gamma;
-  w_.polished.lambda = best_.lambda;
-  MethodLimits limits = limits_;
+/// Guesses the sets of a point and solves their equations. True where that is the end.
+bool Iteration::cross_over(const Solution& from, int steps) {
+  if (!settings_.crossover) return false;
+  if (w_.system.size() > kCrossoverSize && !w_.velocity_form) return false;
+  w_.polished.v = from.v;
+  w_.polished.gamma = from.gamma;
+  w_.polished.lambda = from.lambda;
+  MethodLimits limits = best_.rest();
   limits.max_iterations = steps;
   limits.trace = nullptr;
-  const MethodResult polished = polish(problem_, scale_, {}, limits, w_.polish, w_.polished);
-  result_.iterations += polished.iterations;
-  result_.work += polished.work;
-  if (polished.residual < result_.residual) {
-    result_.residual = polished.residual;
-    best_.v = w_.polished.v;
-    best_.gamma = w_.polished.gamma;
-    best_.lambda = w_.polished.lambda;
-    best_.w = w_.polished.w;
-    limits_.record(Method::InteriorPoint, result_.iterations, result_.residual);
-  }
-  if (result_.residual > limits_.tolerance) return false;
-  result_.outcome = Outcome::Converged;
-  return true;
+  PolishSettings sets;
+  if (w_.cones.only_half_lines()) sets.max_lost = 1, sets.impatient = true;
+  if (w_.velocity_form && !w_.space_ready) w_.space.build(problem_, scale_);
+  w_.space_ready = w_.velocity_form;
+  const MethodResult result =
+      w_.velocity_form ? internal::polish_velocities(problem_, scale_, sets, limits, w_.space,
+                                                     w_.velocity_polish, w_.polished)
+                       : polish(problem_, scale_, sets, limits, w_.polish, w_.polished);
+  best_.adopt(result, w_.polished);
+  best_.record();
+  return best_.converged();
 }
 
 /// u = 0 but for the entries behind the cones' axes, y on the axes too: a centred point.
@@ -194,12 +207,23 @@ void Iteration::measure() {
   consider(w_.u, merit);
   // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
   // it reads as an error of its own size until it is gone.
-  if (gap_ < kSnapGap && result_.residual > limits_.tolerance) {
+  if (gap_ < kSnapGap && !best_.converged()) {
     w_.snapped = w_.u;
     w_.cones.snap(w_.snapped.data() + at_);
     consider(w_.snapped, merit);
   }
-  limits_.record(Method::InteriorPoint, result_.iterations, result_.residual);
+  best_.record();
+}
+
+/// The exit of published iteration counts, where it is asked for: the point itself is the answer,
+/// whatever the judge prefers.
+bool Iteration::left_at_exit() {
+  if (!(w_.system.gap_in_units(gap_) < settings_.exit_gap &&
+        w_.system.error_in_units(w_.r) < settings_.exit_error))
+    return false;
+  w_.system.unscale(w_.u, w_.trial);
+  best_.keep(w_.trial, best_.judge_unrecorded(w_.trial));
+  return true;
 }
 
 /// Keeps the point when it is the best so far. Light contacts among heavy ones read wrong until κ
@@ -207,14 +231,10 @@ void Iteration::measure() {
 /// finds it twice as bad.
 void Iteration::consider(const VecX& u, double merit) {
   w_.system.unscale(u, w_.trial);
-  const double residual = judge_quick(problem_, scale_, w_.trial, w_.judge).value;
-  if (residual < result_.residual || (merit < best_merit_ && residual < 2 * result_.residual)) {
-    result_.residual = residual;
+  const double value = best_.judge_unrecorded(w_.trial);
+  if (value < best_.residual() || (merit < best_merit_ && value < 2 * best_.residual())) {
     best_merit_ = merit;
-    best_.v = w_.trial.v;
-    best_.gamma = w_.trial.gamma;
-    best_.lambda = w_.trial.lambda;
-    best_.w = w_.judge.w;
+    best_.keep(w_.trial, value);
   }
 }
 
@@ -225,8 +245,31 @@ double Iteration::direction(double target, double second_order, double rest) {
   w_.cones.aim(target, second_order, w_.rhs.data() + at_);
   w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
-  result_.work += w_.system.solve_work();
+  best_.work += w_.system.solve_work();
   return w_.cones.longest_step();
+}
+
+/// Gondzio's correctors: further right-hand sides of the same factor, as long as they make the step
+/// longer. Products far from the target are what shortens it.
+double Iteration::lengthen(double target, double longest) {
+  for (int k = 0; k < settings_.correctors && longest < kLongEnough; ++k) {
+    const double further = std::min(1.0, kLonger * longest + kAtLeastLonger);
+    w_.last_du = w_.du;
+    w_.rhs = -w_.r;
+    w_.cones.correct(target, further, kSpread, w_.rhs.data() + at_);
+    w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
+    w_.cones.compute_step(w_.du.data() + at_);
+    best_.work += w_.system.solve_work();
+    const double next = w_.cones.longest_step();
+    if (next < longest) {
+      w_.du.swap(w_.last_du);
+      w_.cones.undo_correction();
+      w_.cones.compute_step(w_.du.data() + at_);
+    }
+    if (next < longest + kWorthIt) return std::max(longest, next);
+    longest = next;
+  }
+  return longest;
 }
 
 /// Leaves the direction in du and the cones, returns the step length; negative when the matrix
@@ -235,12 +278,14 @@ double Iteration::choose_step() {
   const double eta = settings_.to_boundary;
   const auto length = [&](double longest) { return std::min(1.0, eta * longest); };
   if (!w_.system.factorize(w_.cones)) return -1;
-  result_.work += w_.system.factor_work();
+  best_.work += w_.system.factor_work();
   const double affine = std::min(1.0, direction(0, 0, 1));
   if (w_.cones.size() == 0) return affine;  // linear: the first direction is the answer
   const double ratio = std::max(0.0, w_.cones.gap_after(affine)) / gap_;
   const double sigma = std::min(1.0, ratio * ratio * ratio);
-  double alpha = length(direction(sigma * gap_, 1, 1));
+  double longest = direction(sigma * gap_, 1, 1);
+  longest = lengthen(sigma * gap_, longest);
+  double alpha = length(longest);
   if (alpha >= settings_.short_step) return alpha;
 
   const double keep = settings_.centring;
@@ -249,55 +294,39 @@ double Iteration::choose_step() {
 
   w_.cones.set_shift_weight(settings_.held_shift);
   const bool done = w_.system.factorize(w_.cones);
-  result_.work += w_.system.factor_work();
+  best_.work += w_.system.factor_work();
   alpha = done ? length(direction(settings_.held_centring * gap_, 0, 1)) : -1;
   w_.cones.set_shift_weight(1);
   return alpha;
 }
 
 Outcome Iteration::follow_path() {
-  const int budget = limits_.iterations_or(settings_.max_iterations);
   next_crossover_ = kCrossover;
   w_.pushing.clear();
   double mark = std::numeric_limits<double>::infinity();
-  for (int since = 0;; ++since) {
+  for (int since = 0, steps = 0;; ++since) {
     measure();
-    if (result_.residual <= limits_.tolerance) return Outcome::Converged;
+    if (best_.converged() || left_at_exit()) return Outcome::Converged;
     w_.pushed.swap(w_.pushing);
     w_.cones.pushing(w_.pushing);
     if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
       next_crossover_ = kNextCrossover * (gap_ + error_);
-      if (cross_over(kCrossoverSteps)) return Outcome::Converged;
+      if (cross_over(best_.answer(), kCrossoverSteps)) return Outcome::Converged;
     }
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
-    if (result_.iterations >= budget) return Outcome::IterationLimit;
-    if (limits_.exhausted(result_.work)) return Outcome::WorkLimit;
+    if (best_.iterations >= best_.max_iterations()) return Outcome::IterationLimit;
+    if (best_.exhausted()) return Outcome::WorkLimit;
     if (gap_ < kSmallestGap && w_.cones.size() > 0) return Outcome::Stalled;
     if (gap_ + error_ < kProgress * mark) mark = gap_ + error_, since = 0;
     if (since > kPatience) return Outcome::Stalled;
     if (!w_.cones.compute_scaling()) return Outcome::Stalled;
     const double alpha = choose_step();
-    ++result_.iterations;
+    ++best_.iterations;
     if (!(alpha > 0) || !w_.du.allFinite()) return Outcome::Stalled;
-    if (warm_ && (alpha < kWarmStep || result_.iterations >= kWarmSteps)) return Outcome::Stalled;
+    if (near_ && (alpha < kNearStep || ++steps >= kNearSteps)) return Outcome::Stalled;
     w_.u += alpha * w_.du;
     w_.cones.advance(alpha);
   }
-}
-
-/// Do the bilateral rows contradict each other? Solves them alone, which is linear.
-bool bilateral_rows_contradict(const CanonicalProblem& problem) {
-  CanonicalProblem alone;
-  alone.H = problem.H;
-  alone.k = problem.k;
-  alone.C = problem.C;
-  alone.e = problem.e;
-  InteriorPointWorkspace work;
-  work.impl().system.build(alone, work.impl().cones);
-  Solution x = zero_solution(alone);
-  const MethodLimits limits{.tolerance = 1e-9};
-  return Iteration(alone, scale_of(alone), {.restarts = 0}, limits, work.impl(), x).run().residual >
-         1e-6;
 }
 
 }  // namespace
@@ -307,11 +336,13 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
                                   InteriorPointWorkspace& work, Solution& x) {
   InteriorPointWorkspace::Impl& w = work.impl();
   w.system.build(problem, w.cones);
+  w.velocity_form =
+      w.system.size() > kCrossoverSize && internal::VelocitySpace::fits(problem);
+  w.space_ready = false;
   MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
-  if (result.outcome == Outcome::Stalled && problem.bilateral_count() > 0 &&
-      bilateral_rows_contradict(problem)) {
+  if (result.outcome == Outcome::Stalled &&
+      bilateral_rows_contradict(problem, scale.v_free, w.bilateral))
     result.outcome = Outcome::Infeasible;
-  }
   return result;
 }
 

@@ -380,6 +380,22 @@ void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
   }
 }
 
+double KktSystem::error_in_units(const VecX& r) const {
+  double largest = 0;
+  const auto part = [&](Index first, Index count) {
+    double squares = 0;
+    for (Index i = first; i < first + count; ++i) {
+      const double error = s_[i] > 0 ? size_ * r[i] / s_[i] : 0.0;
+      squares += error * error;
+    }
+    if (count > 0) largest = std::max(largest, std::sqrt(squares) / count);
+  };
+  part(0, velocities_);
+  part(velocities_, bilateral_);
+  part(velocities_ + bilateral_, rows_);
+  return largest;
+}
+
 void KktSystem::unscale(const VecX& u, Solution& x) const {
   const auto piece = [&](Index first, Index count, VecX& out) {
     out.resize(count);

@@ -42,6 +42,10 @@ class KktSystem {
   /// Some law carries De Saxcé's shift.
   bool is_exact() const { return exact_; }
 
+  /// In the units of the problem: κ, and the largest of ‖r_d‖, ‖r_p‖, ‖r_w‖, each over its size.
+  double gap_in_units(double gap) const { return size_ * size_ * gap; }
+  double error_in_units(const VecX& r) const;
+
   void unscale(const VecX& u, Solution& x) const;
   void scale(const Solution& x, VecX& u) const;
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/polish_run.hpp: guess the set of every block, solve its equations, guess again; one text
+// for the two systems that solve them.
+//
+//   System: block_count(), set_of(c), errors(sets, matrix), factorize(), step(), rounding(),
+//           proximal(), set_proximal(ε), least_proximal(), store(candidate), and the work of each.
+//
+// One factorisation per guess as a rule: the matrix changes only where a sliding direction does, so
+// a factor serves as long as its steps converge fast. Whatever the guesses, the judge decides.
+#pragma once
+
+#include "orthant/solver/polish.hpp"
+#include "solver/active_set.hpp"
+#include "solver/best_answer.hpp"
+
+namespace orthant::internal {
+
+template <class System>
+class PolishRun {
+ public:
+  PolishRun(System& system, const PolishSettings& settings, BestAnswer& best,
+            std::vector<BlockSet>& sets, std::vector<BlockSet>& next, Solution& candidate)
+      : system_(system),
+        settings_(settings),
+        best_(best),
+        sets_(sets),
+        next_(next),
+        candidate_(candidate) {}
+
+  /// From the point that the system is at.
+  void run() {
+    sets_.resize(system_.block_count());
+    next_.resize(system_.block_count());
+    guess(sets_);
+    system_.set_proximal(settings_.proximal);
+    std::size_t last_changes = sets_.size() + 1;
+    for (int lost = 0; !best_.done() && lost < settings_.max_lost;) {
+      const bool usable = newton();
+      system_.store(candidate_);
+      best_.work += system_.product_work();
+      const double value = best_.consider(candidate_);
+      if (!usable || best_.done()) break;
+      guess(next_);
+      const std::size_t changes = count_changes();
+      const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
+      last_changes = changes;
+      lost = wanders ? lost + 1 : 0;
+      if (changes == 0) {
+        // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
+        // is the inverse of the mass ratio where a light block carries a heavy one.
+        const double least = system_.least_proximal();
+        if (system_.proximal() <= least) break;
+        system_.set_proximal(std::max(kShrink * system_.proximal(), least));
+      }
+      sets_.swap(next_);
+    }
+  }
+
+ private:
+  static constexpr double kLost = 0.1;  // the judge's residual of a guess that leads nowhere
+  static constexpr double kShrink = 1e-6;  // of ε
+  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
+
+  void guess(std::vector<BlockSet>& sets) const {
+    for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
+  }
+  std::size_t count_changes() const {
+    std::size_t changes = 0;
+    for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
+    return changes;
+  }
+
+  double errors(bool matrix) {
+    best_.work += system_.product_work();
+    return system_.errors(sets_, matrix);
+  }
+
+  /// Steps with the present guess until its equations hold to rounding or do not get better. False:
+  /// there is no step.
+  bool newton() {
+    double size = errors(true);
+    for (bool fresh = true;;) {
+      if (fresh) {
+        ++best_.iterations;
+        best_.work += system_.factor_work();
+        if (!system_.factorize()) return false;
+      }
+      best_.work += system_.product_work();
+      if (!system_.step()) return false;
+      const double now = errors(false);
+      if (!(now < 0.5 * size)) return std::isfinite(now);
+      if (now <= system_.rounding()) return true;
+      const bool slow = now > kSlow * size && !fresh;
+      if (slow && best_.done()) return true;
+      size = slow ? errors(true) : now;
+      fresh = slow;
+    }
+  }
+
+  System& system_;
+  const PolishSettings& settings_;
+  BestAnswer& best_;
+  std::vector<BlockSet>&sets_, &next_;
+  Solution& candidate_;
+};
+
+}  // namespace orthant::internal
