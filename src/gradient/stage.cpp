@@ -16,8 +16,11 @@ namespace {
 bool depends_on_time(const Model& model) {
   for (const Force& force : model.forces())
     if (!force.table.empty() || force.kind == ForceKind::Callback) return true;
-  for (const Joint& joint : model.joints())
-    if (joint.motor.kind != MotorKind::None) return true;
+  for (const Joint& joint : model.joints()) {
+    const Motor& motor = joint.motor;  // a Velocity motor without a table has the same speed always
+    if (motor.kind == MotorKind::Velocity ? !motor.table.empty() : motor.kind != MotorKind::None)
+      return true;
+  }
   return false;
 }
 
@@ -84,7 +87,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   if (record.scaled && works_from_outside())
     reason_ = "bodies whose motion is given do work in an impact: the scale of its restitution is held";
   if (!is_interval()) return;
-  if (!model.flexible_parts().empty() && record.duration < settings.h)
+  // With impact events an interval is shorter because of one, whose time is differentiated.
+  if (!model.flexible_parts().empty() && record.duration < settings.h && !settings.impact_events)
     reason_ = "the lengths of intervals that inverting elements cut are held";
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];

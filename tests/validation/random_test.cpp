@@ -97,6 +97,13 @@ TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   EXPECT_GE(campaign.share_right(true), 0.7) << campaign.table();
 }
 
+TEST(LongRandomCampaign, TenThousandScenes) {
+  const Campaign campaign = run_campaign({.count = 10000, .seed = 2026});
+  EXPECT_EQ(campaign.count_of(Finding::Exception), 0u) << campaign.table();
+  EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u) << campaign.table();
+  EXPECT_GE(campaign.share_right(true), 0.8) << campaign.table();
+}
+
 }  // namespace
 }  // namespace orthant::validation
 
