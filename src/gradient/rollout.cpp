@@ -295,12 +295,13 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     const std::span<const SolveCotangent> solves =
         loss.solves.empty() ? std::span<const SolveCotangent>()
                             : std::span<const SolveCotangent>(loss.solves[i]);
-    // What rounding left of a derivative that ended: there is nothing to be exact about.
+    // What rounding left of a derivative that ended: a product of it says nothing. Kinks are named
+    // all the same, another side may go on.
     size = std::max(size, largest(g));
     if (solves.empty() && largest(g) < kRounding * size && choices.ended()) {
       g.q.setZero();
       g.v.setZero();
-      ++out.certificate.steps;
+      note(step.certificate(), i, out.certificate);
       continue;
     }
     step.pull_back(g, solves, before);
