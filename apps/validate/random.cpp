@@ -43,6 +43,21 @@ std::string quoted(const std::string& text) {
 
 std::string finding_text(Finding finding) { return std::string(name_of(finding)); }
 
+/// The first thing that keeps a certificate from being one; empty: nothing does.
+std::string obstacle_of(const SceneJudgement& one) {
+  const RolloutCertificate& c = one.certificate;
+  if (c.certified() || c.steps == 0) return {};
+  const std::string& text = !c.exact ? c.reason : c.kinks > 0 ? c.kink : "step 0: rows on a border";
+  // "step 3: 'b0' and 'b1' meet" -> "'' and '' meet": one line for all bodies.
+  std::string out;
+  bool inside = false;
+  for (const char ch : text.substr(text.find(": ") + 2)) {
+    if (ch == '\'') inside = !inside;
+    if (!inside || ch == '\'') out += ch;
+  }
+  return out;
+}
+
 std::string counts_json(const Campaign::Counts& counts) {
   std::string out = "{";
   for (int i = 0; i < kFindings; ++i)
@@ -75,6 +90,11 @@ std::string Campaign::table() const {
   out += line("largest energy rise of a step: %.1e of the kinetic energy (%llu passive scenes with "
               "events)\n",
               worst_energy_rise, static_cast<unsigned long long>(passive_with_events));
+  if (!obstacles.empty()) out += line("%10s %10s  not certified because\n", "events", "no events");
+  for (const auto& [what, counts] : obstacles)
+    out += line("%10llu %10llu  ", static_cast<unsigned long long>(counts[0]),
+                static_cast<unsigned long long>(counts[1])) +
+           what + "\n";
   for (std::size_t i = 0; i < failures.size() && i < kListed; ++i) {
     out += line("  %-16s ", finding_text(failures[i].finding).c_str()) +
            (i < files.size() ? files[i] : failures[i].name) + ": " + failures[i].what + "\n";
@@ -91,7 +111,13 @@ std::string Campaign::json() const {
                     ",\n \"with_events\": " + counts_json(with_events) +
                     ",\n \"without_events\": " + counts_json(without_events) +
                     ",\n \"worst_energy_rise\": " + to_text(worst_energy_rise) +
-                    ",\n \"failures\": [";
+                    ",\n \"obstacles\": {";
+  for (bool first = true; const auto& [what, counts] : obstacles) {
+    out += std::string(first ? "" : ", ") + quoted(what) + ": [" + std::to_string(counts[0]) + ", " +
+           std::to_string(counts[1]) + "]";
+    first = false;
+  }
+  out += "},\n \"failures\": [";
   for (std::size_t i = 0; i < failures.size(); ++i)
     out += std::string(i == 0 ? "\n" : ",\n") + "  {\"name\": " + quoted(failures[i].name) +
            ", \"finding\": " + quoted(finding_text(failures[i].finding)) +
@@ -114,6 +140,8 @@ Campaign run_campaign(const CampaignSettings& settings) {
     ++counts[static_cast<std::size_t>(one.finding)];
     if (one.events && one.passive) ++campaign.passive_with_events;
     campaign.worst_energy_rise = std::max(campaign.worst_energy_rise, one.energy_rise);
+    if (const std::string what = obstacle_of(one); !what.empty())
+      ++campaign.obstacles[what][one.events ? 0 : 1];
     if (!is_failure(one.finding)) continue;
     if (!settings.directory.empty()) {
       std::filesystem::create_directories(settings.directory);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Campaign {
   Counts with_events = {}, without_events = {};
   std::uint64_t passive_with_events = 0;
   double worst_energy_rise = 0;
+  /// Why scenes are not certified, in the words of the certificate without names and numbers: how
+  /// many with events, and without.
+  std::map<std::string, std::array<std::uint64_t, 2>> obstacles;
   std::vector<SceneJudgement> failures;  ///< in the order of their numbers
   std::vector<std::string> files;        ///< of the failures, where written
 

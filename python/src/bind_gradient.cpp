@@ -179,7 +179,8 @@ void bind_solution_gradient(nb::module_& m) {
   nb::enum_<KinkChoice>(m, "KinkChoice", "The element taken where the answer leaves a choice.")
       .value("Clamp", KinkChoice::Clamp, "keep the contact closed")
       .value("Separate", KinkChoice::Separate, "let it go")
-      .value("Average", KinkChoice::Average, "the mean of the two");
+      .value("Average", KinkChoice::Average, "the mean of the two")
+      .value("Alternate", KinkChoice::Alternate, "every second one kept closed");
   nb::enum_<ContactState>(m, "ContactState", "The set a block is in.")
       .value("Stick", ContactState::Stick)
       .value("Slide", ContactState::Slide)

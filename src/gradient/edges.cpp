@@ -247,30 +247,46 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
       if (x[shape.offset_begin + i] != 0) return;
     for (Index i = 0; i < numbers; ++i) note(shape.offset_begin + i, false);
   };
-  const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps) {
+  // `rows`: friction 0 has rows all the same, those of rolling; two equal ones have no slope there.
+  const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps, bool rows) {
     for (const Coefficient which : kCoefficients)
       for (const Source& source : sources_of(model, parameters, a, b, which)) {
         const bool zero = x[source.place] == 0;
         const bool one = which == Coefficient::Restitution && x[source.place] == 1;
-        if (zero) note(source.place, rigid && source.given && !(jumps && which == Coefficient::Restitution));
+        const bool given = rigid && source.given &&
+                           !(jumps && which == Coefficient::Restitution) &&
+                           !(rows && source.kink && which == Coefficient::Friction);
+        if (zero) note(source.place, given);
         if (one) note(source.place, true);
         if (source.kink && !zero) note(source.place, false);
       }
-    // A hard contact is another law than a soft one.
+  };
+  // A hard contact is another law than a soft one, which has rows even where the hard one has none.
+  MaterialId last_a{-1}, last_b{-1};
+  const auto note_hard = [&](MaterialId a, MaterialId b) {
+    if (a == last_a && b == last_b) return;
+    last_a = a;
+    last_b = b;
     const MaterialPair* pair = find_material_pair(model, a, b);
     for (const Index place : {pair != nullptr ? pair->compliance : kNone,
                               model.material(a).compliance, model.material(b).compliance})
       if (place != kNone && x[place] == 0) note(place, false);
   };
+  for (const Contact& contact : record.contacts.contacts)
+    note_hard(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material);
+  for (const FlexibleContact& contact : record.contacts.flexible)
+    note_hard(contact.material_a, contact.material_b);
   for_each_pushing(record, record.solution.lambda, blocks,
                    [&](Index, const Contact& contact, const ContactBlock& block, double) {
                      // A bounce would leave a gap open that is closed without one.
+                     const bool soft = block.material.compliance > 0;
                      const bool jumps = record.kind != SolveKind::Impact &&
                                         block.material.restitution == 0 && contact.gap > 0 &&
                                         record.rows.restitution &&
-                                        !record.rows.impacts_located;
+                                        (soft || !record.rows.impacts_located);
                      note_all(model.shape(contact.shape_a).material,
-                              model.shape(contact.shape_b).material, true, jumps);
+                              model.shape(contact.shape_b).material, true, jumps,
+                              block.material.friction == 0 && block.dim > 1);
                      if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
                      note_ball(contact.shape_a);
                      note_ball(contact.shape_b);
@@ -280,7 +296,7 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
   for (std::size_t c = 0; c < record.contacts.flexible.size() && rigid + c < blocks.size(); ++c)
     if (record.solution.lambda[blocks[rigid + c].row] > 0)
       note_all(record.contacts.flexible[c].material_a, record.contacts.flexible[c].material_b, false,
-               true);
+               true, false);
 }
 
 }  // namespace orthant::internal

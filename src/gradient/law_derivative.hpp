@@ -16,7 +16,8 @@ struct BlockDerivative {
   double by_lo[kMaxLawDim] = {}, by_hi[kMaxLawDim] = {};
   ContactState state[kMaxLawDim] = {};
   double margin = 1;
-  bool idle = false;  // floating, closed, and without an impulse
+  bool closed = false;  // w = 0
+  bool idle = false;    // floating, closed, and without an impulse
 };
 
 /// At z = λ − τ w~, sizes of whose terms are `size`.

@@ -14,6 +14,7 @@ namespace orthant {
 namespace {
 constexpr double kNothing = 1e-6;  // of a random vector: its part in the null space is rounding
 constexpr double kHolds = 1e-8;    // A ν of |ν|
+constexpr double kMoves = 1e-5;    // of a null vector: its velocities, less is rounding
 }  // namespace
 
 void SolutionGradient::Impl::find_free() {
@@ -31,6 +32,7 @@ void SolutionGradient::Impl::find_free() {
   }
   any -= unknown;
   if (!(any.tail(nc + nl).norm() > kNothing * std::sqrt(static_cast<double>(nc + nl)))) return;
+  const bool moves = any.head(nv).norm() > kMoves * any.tail(nc + nl).norm();
   const VecX nu = any.cwiseProduct(column_scale);
   const double size = nu.tail(nc + nl).cwiseAbs().maxCoeff();
   double wanted = 0;
@@ -39,6 +41,7 @@ void SolutionGradient::Impl::find_free() {
   if (!(wanted > 0)) return;  // nothing pushes: nothing depends on how it does
   free.gamma = (wanted / size) * nu.segment(nv, nc);
   free.lambda = (wanted / size) * nu.tail(nl);
+  if (moves) free.v = (wanted / size) * nu.head(nv);
   certificate.redundant = true;
 }
 
@@ -46,6 +49,9 @@ namespace internal {
 namespace {
 
 constexpr double kDepends = 1e-6;  // of the derivative: less is rounding
+constexpr Index kFace = 4;         // contacts of one face that are more than it needs
+constexpr const char* kOpen =
+    "redundant contacts slide and leave the motion open: the derivative is that of the answer found";
 constexpr const char* kAmbiguous =
     "redundant contacts: their impulses are not unique, and the derivative depends on which were "
     "found";
@@ -84,8 +90,9 @@ double largest(const SolveInputs& x) {
 
 }  // namespace
 
-bool Stage::may_be_redundant() const {
-  // Rows along a tree are independent, and those of one face of contact stay consistent.
+bool Stage::may_be_redundant(bool forwards) const {
+  // Rows along a tree are independent, and those of one face of contact stay consistent, but where
+  // they slide.
   const Model& model = *context_.model;
   const SolveRecord& r = *context_.record_;
   if (!r.contacts.flexible.empty() || r.kind == SolveKind::Projection) return false;
@@ -93,15 +100,35 @@ bool Stage::may_be_redundant() const {
   for (const Joint& joint : model.joints())
     if (!loops.join(model, joint.a, joint.b)) return true;
   const std::vector<Contact>& contacts = r.contacts.contacts;
+  Index face = 0, sliding = 0;  // contacts of a pair that push, those of them that slide
   for (std::size_t c = 0; c < contacts.size(); ++c) {
-    if (!(r.solution.lambda[assembly_.blocks[c].row] > 0)) continue;
     const Contact& one = contacts[c];
+    if (c == 0 || one.body_a != contacts[c - 1].body_a || one.body_b != contacts[c - 1].body_b)
+      face = sliding = 0;
+    const auto row = static_cast<std::size_t>(assembly_.blocks[c].row);
+    // One that another answer would load (solution_sets.cpp) counts as well.
+    if (!(r.solution.lambda[static_cast<Index>(row)] > 0) &&
+        certificate().states[row] != ContactState::Stick)
+      continue;
+    ++face;
+    sliding += certificate().states[row] == ContactState::Slide;
+    if (forwards && face >= kFace && sliding > 0 && assembly_.problem.laws[static_cast<std::size_t>(
+                                            assembly_.blocks[c].block)].is_exact())
+      return true;
     if (c > 0 && one.body_a == contacts[c - 1].body_a && one.body_b == contacts[c - 1].body_b &&
         (one.normal - contacts[c - 1].normal).norm() < 1e-9)
       continue;
     if (!loops.join(model, one.body_a, one.body_b)) return true;
   }
   return false;
+}
+
+const Solution* Stage::other_impulses(bool forwards) {
+  if (!reason_.empty() || !may_be_redundant(forwards)) return nullptr;
+  const Solution& free = gradient_->free_impulse();
+  // Backwards the linear system itself has no solution where the loss sees an open motion.
+  if (free.v.size() > 0 && forwards) reason_ = kOpen;
+  return free.lambda.size() > 0 && free.v.size() == 0 ? &free : nullptr;
 }
 
 void Stage::compare_impulses(const SolveInputs& found, const SolveInputs& other) {

@@ -37,6 +37,11 @@ void check_size(const MatX& x, Index rows, Index columns, const char* what) {
   if (!x.allFinite()) throw Error(what, "must be finite");
 }
 
+constexpr double kRounding = 1e-15;  // of the largest derivative by a state
+
+double largest(const VecX& x) { return x.size() == 0 ? 0 : x.cwiseAbs().maxCoeff(); }
+double largest(const StateCotangent& g) { return std::max(largest(g.q), largest(g.v)); }
+
 void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   ++all.steps;
   all.failed_steps += !one.converged;
@@ -64,6 +69,101 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   all.solve_error = std::max(all.solve_error, one.solve_error);
   all.residual = std::max(all.residual, one.residual);
 }
+
+/// Rows on a border: does it matter which side is taken? A foot of a robot that stands is on a border
+/// of every correction of positions, and no change moves it there that does not break a joint. The
+/// differences that other choices make are carried back to the start beside the derivative; most end
+/// on the way.
+class Choices {
+ public:
+  Choices(const StepSettings& steps, const StepGradientSettings& used) {
+    // The deepest point of a pair (Single, Relcp) may be tied as well: that is no choice of a side.
+    const bool tied = steps.constraints == ConstraintScheme::Single ||
+                      steps.constraints == ConstraintScheme::Relcp;
+    active_ = !tied && used.solution.kink == KinkChoice::Clamp &&
+              used.solution.mode == GradientMode::Exact;
+    for (std::size_t k = 0; k < 2; ++k) {
+      other_[k].settings = used;
+      other_[k].settings.solution.kink = k == 0 ? KinkChoice::Separate : KinkChoice::Alternate;
+    }
+  }
+
+  /// Step `step` gave `before` for `after`.
+  void pull(const RolloutTape& tape, const StepRecord& record, StepGradient& step,
+            const StateCotangent& after, std::span<const SolveCotangent> solves,
+            const StepCotangent& before, bool floats) {
+    if (!active_) return;
+    size_ = std::max({size_, largest(before.q), largest(before.v), largest(before.u)});
+    for (Other& other : other_) {
+      StepCotangent now;
+      if (largest(other.by) > kNoticed * size_) {
+        now = step.pull_back(other.by);
+        add(now, other);
+      } else {
+        now.q.setZero(before.q.size());
+        now.v.setZero(before.v.size());
+      }
+      if (floats) {
+        StepGradient chosen(*tape.model, tape.parameters, tape.settings, record, other.settings);
+        StepCotangent change = chosen.pull_back(after, solves);
+        change.q -= before.q;
+        change.v -= before.v;
+        change.u -= before.u;
+        change.parameters -= before.parameters;
+        add(change, other);
+        now.q += change.q;
+        now.v += change.v;
+      }
+      other.by.q.swap(now.q);
+      other.by.v.swap(now.v);
+    }
+  }
+
+  /// No difference is on its way to the start.
+  bool ended() const {
+    return largest(other_[0].by) <= kNoticed * size_ && largest(other_[1].by) <= kNoticed * size_;
+  }
+
+  /// Takes rows off the certificate whose side shows nowhere but in parameters, which are named.
+  void settle(const VecX& by_parameters, RolloutCertificate& all) const {
+    if (all.floating == 0) return;
+    bool settled = active_ && all.exact;
+    std::vector<EdgeParameter> open;
+    for (const Other& other : other_) {
+      const double most = kNoticed * size_;
+      settled = settled && largest(other.by) <= most && other.by_controls <= most;
+      for (Index i = 0; i < other.parameters.size(); ++i) {
+        const EdgeParameter one{i, false};
+        if (std::abs(other.parameters[i]) > 100 * kNoticed * std::abs(by_parameters[i]) + most)
+          internal::merge_edges({&one, 1}, open);
+      }
+    }
+    if (settled) {
+      all.floating = all.floating_steps = 0;
+      internal::merge_edges(open, all.edges);
+    } else {  // which side a coefficient leaves its edge to, nobody asked
+      for (EdgeParameter& edge : all.edges) edge.given = false;
+    }
+  }
+
+ private:
+  static constexpr double kNoticed = 1e-9;
+  struct Other {
+    StepGradientSettings settings;
+    StateCotangent by;
+    VecX parameters;
+    double by_controls = 0;
+  };
+  static void add(const StepCotangent& change, Other& other) {
+    other.by_controls = std::max(other.by_controls, largest(change.u));
+    if (other.parameters.size() == 0) other.parameters.setZero(change.parameters.size());
+    other.parameters += change.parameters;
+  }
+
+  bool active_ = false;
+  double size_ = 0;
+  Other other_[2];
+};
 
 /// A workspace for steps in the memory of the last one: to make one anew costs what a step of one
 /// body does.
@@ -186,6 +286,8 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     if (loss.v.size() > 0) g.v += loss.v.col(i);
   };
   Records records(tape);
+  Choices choices(tape.settings, gradient);
+  double size = 0;  // largest derivative by a state so far
   StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
@@ -193,13 +295,25 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     const std::span<const SolveCotangent> solves =
         loss.solves.empty() ? std::span<const SolveCotangent>()
                             : std::span<const SolveCotangent>(loss.solves[i]);
+    // What rounding left of a derivative that ended: a product of it says nothing. Kinks are named
+    // all the same, another side may go on.
+    size = std::max(size, largest(g));
+    if (solves.empty() && largest(g) < kRounding * size && choices.ended()) {
+      g.q.setZero();
+      g.v.setZero();
+      note(step.certificate(), i, out.certificate);
+      continue;
+    }
     step.pull_back(g, solves, before);
-    g.q.swap(before.q);
-    g.v.swap(before.v);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
     note(step.certificate(), i, out.certificate);
+    if (out.certificate.exact)
+      choices.pull(tape, records.at(i), step, g, solves, before, step.certificate().floating > 0);
+    g.q.swap(before.q);
+    g.v.swap(before.v);
   }
+  choices.settle(out.parameters, out.certificate);
   add_loss(0);
   out.q = std::move(g.q);
   out.v = std::move(g.v);

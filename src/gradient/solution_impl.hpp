@@ -3,9 +3,11 @@
 //   solution.cpp         the products, by data and by equations
 //   solution_laws.cpp    P, G and derivatives by the data of the laws, at the answer or on the path
 //   solution_system.cpp  the linear system: scales, factors, solves
+//   solution_sets.cpp    rows that look as if they were on a border, and are not
 //   redundancy.cpp       impulses that are not unique
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "gradient/law_derivative.hpp"
@@ -38,6 +40,14 @@ struct SolutionGradient::Impl {
   bool searched = false;
 
   void differentiate_laws(const ProblemScale& scale);
+  /// Rows of pyramids that are on no border: of contacts that stick, or are open.
+  void settle_pyramids();
+  /// Contacts on a border that another answer, with the same motion, holds strictly inside.
+  void settle_redundant();
+  /// Some impulses of these blocks and rows of joints, `size` rows, do the same to the velocities as
+  /// those found and are strictly inside all cones.
+  bool holds_inside(std::span<const std::size_t> rows, std::span<const Index> joints,
+                    Index size) const;
   /// Moves x to the central path and differentiates the laws there.
   void follow_path();
   double smooth_laws(VecX& residual);

@@ -46,20 +46,31 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       total += size[r] * size[r];
     }
     BlockDerivative& out = blocks[c];
+    SolutionGradientSettings chosen = settings;
+    if (chosen.kink == KinkChoice::Alternate)
+      chosen.kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
     if (law.is_separable()) {
-      separable_block(law, z, size, settings, out);
+      separable_block(law, z, size, chosen, out);
     } else {
-      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, out);
+      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), chosen, out);
     }
-    double impulse = 0;
-    for (int r = 0; r < law.dim; ++r) impulse += x.lambda[at + r] * x.lambda[at + r];
+    double impulse = 0, moving = 0;
+    for (int r = 0; r < law.dim; ++r) {
+      impulse += x.lambda[at + r] * x.lambda[at + r];
+      moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
+    }
+    out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
     out.idle = out.state[0] == ContactState::Floating && settings.kink == KinkChoice::Clamp &&
                settings.mode == GradientMode::Exact &&
                impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
-    certificate.margin = std::min(certificate.margin, out.margin);
-    for (int r = 0; r < law.dim; ++r) {
-      certificate.states[at + r] = out.state[r];
-      certificate.floating += out.state[r] == ContactState::Floating ? 1 : 0;
+  }
+  settle_pyramids();
+  settle_redundant();
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    certificate.margin = std::min(certificate.margin, blocks[c].margin);
+    for (int r = 0; r < p->laws[c].dim; ++r) {
+      certificate.states[static_cast<std::size_t>(offset[c] + r)] = blocks[c].state[r];
+      certificate.floating += blocks[c].state[r] == ContactState::Floating ? 1 : 0;
     }
   }
 }

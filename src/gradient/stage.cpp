@@ -16,8 +16,11 @@ namespace {
 bool depends_on_time(const Model& model) {
   for (const Force& force : model.forces())
     if (!force.table.empty() || force.kind == ForceKind::Callback) return true;
-  for (const Joint& joint : model.joints())
-    if (joint.motor.kind != MotorKind::None) return true;
+  for (const Joint& joint : model.joints()) {
+    const Motor& motor = joint.motor;  // a Velocity motor without a table has the same speed always
+    if (motor.kind == MotorKind::Velocity ? !motor.table.empty() : motor.kind != MotorKind::None)
+      return true;
+  }
   return false;
 }
 
@@ -73,6 +76,14 @@ void Stage::set(const StageArguments& x, std::size_t index) {
                     std::to_string(settings.newton_iterations));
   assemble();
   scale_of(assembly_.problem, scale_work_, scale_);
+  if (record.kind == SolveKind::Projection) {
+    // What a step or a correction has closed is closed to rounding, whose sign says nothing: on the
+    // border within a tenth of the tolerance.
+    double size = 1;
+    for (const Contact& contact : record.contacts.contacts) size = std::min(size, contact.size);
+    const double closed = 0.1 * settings.projection_tolerance * size;
+    scale_.v_free.array() += closed / std::max(x.gradient.solution.floating_tolerance, 1e-15);
+  }
   gradient_.reset();  // its memory serves the next
   gradient_.emplace(assembly_.problem, scale_, record.solution, x.gradient.solution,
                     record.residual.value);
@@ -84,7 +95,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   if (record.scaled && works_from_outside())
     reason_ = "bodies whose motion is given do work in an impact: the scale of its restitution is held";
   if (!is_interval()) return;
-  if (!model.flexible_parts().empty() && record.duration < settings.h)
+  // With impact events an interval is shorter because of one, whose time is differentiated.
+  if (!model.flexible_parts().empty() && record.duration < settings.h && !settings.impact_events)
     reason_ = "the lengths of intervals that inverting elements cut are held";
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];

@@ -118,7 +118,10 @@ class Stage {
   void find_displacement();
   void find_ties(double tolerance);
   /// Contacts and joints close a loop, so that there may be more rows than the motion needs.
-  bool may_be_redundant() const;
+  bool may_be_redundant(bool forwards) const;
+  /// Impulses that could be added to those found; null where there are none. Where they come with
+  /// another motion a push forwards is not exact, and says so.
+  const Solution* other_impulses(bool forwards);
   /// The derivatives with the impulses found, and with others that are as good: not exact where
   /// they differ.
   void compare_impulses(const SolveInputs& found, const SolveInputs& other);

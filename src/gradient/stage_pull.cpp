@@ -121,21 +121,19 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   const SolveContext x = context(r);
   Pull reader(x, weights, tape, in);
   walk(reader);
-  if (reason_.empty() && may_be_redundant()) {
-    const Solution& free = gradient_->free_impulse();
-    if (free.lambda.size() > 0) {  // once more with the impulses found, and with others as good
-      Solution other = gradient_->answer();
-      other.gamma += free.gamma;
-      other.lambda += free.lambda;
-      SolveInputs with[2];
-      for (const bool changed : {false, true}) {
-        with[changed].set_zero(model);
-        const SolveContext y = context(r, changed ? other : gradient_->answer());
-        Pull again(y, weights, tape, with[changed]);
-        walk(again);
-      }
-      compare_impulses(with[0], with[1]);
+  if (const Solution* free = other_impulses(false); free != nullptr) {
+    // Once more with the impulses found, and with others as good.
+    Solution other = gradient_->answer();
+    other.gamma += free->gamma;
+    other.lambda += free->lambda;
+    SolveInputs with[2];
+    for (const bool changed : {false, true}) {
+      with[changed].set_zero(model);
+      const SolveContext y = context(r, changed ? other : gradient_->answer());
+      Pull again(y, weights, tape, with[changed]);
+      walk(again);
     }
+    compare_impulses(with[0], with[1]);
   }
   if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, weights, in);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {

@@ -41,27 +41,24 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
     }
   }
   const Solution dx = gradient_->tangent(changes.equations);
-  if (reason_.empty() && may_be_redundant()) {
-    const Solution& free = gradient_->free_impulse();
-    if (free.lambda.size() > 0) {
-      Solution other = gradient_->answer();
-      other.gamma += free.gamma;
-      other.lambda += free.lambda;
-      const SolveContext y = context(r, other);
-      SolveOutputs moved;
-      moved.equations = zero_residual(assembly_.problem);
-      moved.delta.setZero(model.v_size());
-      Push again(y, direction, moved);
-      walk(again);
-      SolveOutputs same = moved;
-      same.equations = zero_residual(assembly_.problem);
-      same.delta.setZero(model.v_size());
-      Push first(x, direction, same);
-      walk(first);
-      ResidualDerivative change = zero_residual(assembly_.problem);
-      change.balance = moved.equations.balance - same.equations.balance;
-      compare_tangents(gradient_->tangent(change).v, dx.v);
-    }
+  if (const Solution* free = other_impulses(true); free != nullptr) {
+    Solution other = gradient_->answer();
+    other.gamma += free->gamma;
+    other.lambda += free->lambda;
+    const SolveContext y = context(r, other);
+    SolveOutputs moved;
+    moved.equations = zero_residual(assembly_.problem);
+    moved.delta.setZero(model.v_size());
+    Push again(y, direction, moved);
+    walk(again);
+    SolveOutputs same = moved;
+    same.equations = zero_residual(assembly_.problem);
+    same.delta.setZero(model.v_size());
+    Push first(x, direction, same);
+    walk(first);
+    ResidualDerivative change = zero_residual(assembly_.problem);
+    change.balance = moved.equations.balance - same.equations.balance;
+    compare_tangents(gradient_->tangent(change).v, dx.v);
   }
   dq.setZero(model.v_size());
   dv = direction.v;

@@ -248,7 +248,8 @@ bool StepGradient::Impl::stands_alone(std::size_t impact, std::size_t begin,
 
 bool StepGradient::Impl::flies_after(std::size_t end) const {
   return model->bilateral_count() == 0 && model->flexible_parts().empty() && end < stages.size() &&
-         stages[end].record().solution.lambda.isZero(0);
+         !stages[end].record().touched.empty() &&
+         std::ranges::none_of(stages[end].record().touched, [](unsigned char t) { return t != 0; });
 }
 
 void StepGradient::Impl::find_group(std::size_t before, std::size_t begin, std::size_t end) {

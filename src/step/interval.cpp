@@ -4,6 +4,7 @@
 // The second-order flight of a body must not break a gap that v⁺ keeps: where it would, both bodies
 // of the contact move with v⁺.
 #include <cmath>
+#include <limits>
 
 #include "orthant/base/timer.hpp"
 #include "orthant/constraint/medium.hpp"
@@ -19,6 +20,9 @@ constexpr double kTouching = 1e-4;
 /// Contacts from which on a step is one of a pile. Few bodies keep every gap: there the forces do
 /// not hang on it, and the motion stays a smooth function of the state.
 constexpr std::size_t kPile = 100;
+
+/// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
+constexpr double kNoImpulse = 1e-9;
 
 /// Where each body may go within dt: with its velocity now and with that after all applied forces.
 void find_motion(StepRun& run, double dt) {
@@ -214,7 +218,12 @@ void find_displacement(StepRun& run, double dt) {
     // The last row of a pyramid holds its sliding speed, which is no impulse.
     const bool pyramid =
         work.row_settings.friction == FrictionModel::Pyramid && block.material.friction > 0;
-    if (!work.solution.lambda.segment(block.row, block.dim - (pyramid ? 1 : 0)).isZero(0)) touch(c);
+    double momentum = std::numeric_limits<double>::infinity();
+    for (const BlockRows::Entry& entry : problem.D.entries(block.block))
+      momentum =
+          std::min(momentum, problem.k.segment(entry.column, entry.width).cwiseAbs().maxCoeff());
+    const auto impulse = work.solution.lambda.segment(block.row, block.dim - (pyramid ? 1 : 0));
+    if (impulse.cwiseAbs().maxCoeff() > kNoImpulse * momentum) touch(c);
   }
   work.flight.resize(n);
   free_flight(work.assembly.dynamics, v, dt, work.flight);

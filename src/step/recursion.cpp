@@ -95,6 +95,7 @@ void select_overlaps(StepRun& run, int round) {
   const double tolerance = run.settings.overlap_tolerance;
   double margin = 1;
   std::erase_if(run.work.after.contacts, [&](const Contact& c) {
+    if (is_soft(run, c)) return true;  // meant to overlap
     margin = std::min(margin, std::abs(c.gap / (tolerance * c.size) + 1));
     return c.gap >= -tolerance * c.size;
   });

@@ -230,6 +230,24 @@ TEST(Recursion, GoesOnOnlyAFewRoundsAfterASolveThatFailed) {
   EXPECT_TRUE(x.q.allFinite());
 }
 
+// A soft contact overlaps by its law: that asks for no more rows.
+TEST(Recursion, SoftContactsMayOverlap) {
+  ModelBuilder b;
+  b.set_law(LawOfMotion::Overdamped);
+  b.add_material({.name = "m", .friction = 0.3, .compliance = 1e-4});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  b.add_body({.name = "ball",
+              .position = {0, 0, 0.0995},
+              .shapes = {{.shape = Shape::sphere(0.1), .density = 1000, .material = "m"}}});
+  State x = b.build().rest_state();
+  const Totals run = run_steps(b.build(), relcp(0.005), x, 5);
+  EXPECT_EQ(run.outcome, Outcome::Converged);
+  EXPECT_EQ(run.recursions, 0);
+  EXPECT_GT(run.deepest, 1e-4);
+}
+
 TEST(Recursion, FrictionAndInertia) {
   for (const FrictionModel friction : {FrictionModel::Cone, FrictionModel::Coulomb}) {
     const Model model = crowd(Shape::capsule(0.25, 0.6), 8, 2.0, 0.4, LawOfMotion::Inertial, 4, 60);

@@ -77,10 +77,10 @@ TEST(Random, JudgeReportsExceptionsAsFindings) {
   EXPECT_NE(one.what.find("nam"), std::string::npos);
 }
 
-// Scenes of seed 1 that are known to be wrong: rolling friction whose differences have no plateau
-// (15), a joint and a contact at the start (134, mislabelled), a tie of deepest points that shows one
-// step later (267). Take a number out as soon as its scene is right.
-const std::set<std::uint64_t> kKnown = {15, 134, 267};
+// Scenes of seed 1 that are known to be wrong: a joint and a contact at the start (134, mislabelled), a
+// tie of deepest points that shows one step later (267). Take a number out as soon as its scene is
+// right.
+const std::set<std::uint64_t> kKnown = {134, 267};
 
 TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   const Campaign campaign = run_campaign({.count = 300, .seed = 1});
@@ -93,8 +93,15 @@ TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
     EXPECT_TRUE(kKnown.contains(number)) << name_of(one.finding) << " " << one.name << ": "
                                          << one.what;
   }
-  EXPECT_GE(campaign.share_right(false), 0.65) << campaign.table();
-  EXPECT_GE(campaign.share_right(true), 0.7) << campaign.table();
+  EXPECT_GE(campaign.share_right(false), 0.75) << campaign.table();
+  EXPECT_GE(campaign.share_right(true), 0.82) << campaign.table();
+}
+
+TEST(LongRandomCampaign, TenThousandScenes) {
+  const Campaign campaign = run_campaign({.count = 10000, .seed = 2026});
+  EXPECT_EQ(campaign.count_of(Finding::Exception), 0u) << campaign.table();
+  EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u) << campaign.table();
+  EXPECT_GE(campaign.share_right(true), 0.8) << campaign.table();
 }
 
 }  // namespace

@@ -67,7 +67,9 @@ struct RolloutCertificate {
   Index failed_steps = 0;    ///< that did not converge (only with settings.force)
   Index inexact_steps = 0;   ///< where something was held fixed
   Index floating_steps = 0;  ///< with a contact on a border
-  Index floating = 0;        ///< rows on a border, all steps
+  /// Rows on a border, all steps. rollout_gradient() counts none where the choice of sides shows in no
+  /// derivative by the initial state and controls; parameters it shows in are `edges`.
+  Index floating = 0;
   double margin = 1;         ///< smallest
   Index weakest_step = -1;   ///< where the margin is attained
   double reciprocal_condition = 1, solve_error = 0, residual = 0;  ///< worst

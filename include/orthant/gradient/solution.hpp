@@ -29,6 +29,8 @@ enum class KinkChoice : std::uint8_t {
   Clamp,     ///< keep the contact closed (stick rather than slide, touch rather than part)
   Separate,  ///< let it go (slide rather than stick, part rather than touch)
   Average,   ///< the mean of the two
+  /// Every second one kept closed. Where this, Clamp and Separate agree the choice does not matter.
+  Alternate,
 };
 
 /// The set a block (or entry of a separable law) is in.
@@ -124,7 +126,8 @@ class SolutionGradient {
 
   /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple of
   /// it, within the bounds of the laws, makes another answer. Empty where the impulses are unique.
-  /// Costs one solve, once.
+  /// `v` is not empty where it comes with another motion, which then is open: to first order the
+  /// same problem has many. Costs one solve, once.
   const Solution& free_impulse();
 
   /// What was differentiated: the answer, or the point of the central path.

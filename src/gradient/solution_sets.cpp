@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient/solution_sets.cpp: rows that look as if they were on a border, and are not.
+// A pyramid: λ_f of a contact that sticks are not unique, those of one that is open do nothing. Only
+//   the sums Σ d_i λ_f,i move bodies: stick where the contact holds with less than μ λ_n.
+// Redundant contacts: λ + ν with D_Cᵀν = 0 is as good an answer as λ. Where one of them is strictly
+//   inside all its cones, every contact of C stays closed under small changes, and the motion has one
+//   derivative; that a solver left a corner of the box without a load says nothing.
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "gradient/solution_impl.hpp"
+#include "orthant/math/law_kernel.hpp"
+
+namespace orthant {
+
+using internal::BlockDerivative;
+
+namespace {
+
+constexpr Index kMostRows = 160;   // of an island whose other answers are looked at
+constexpr int kMostRounds = 200;   // of the search for one inside
+constexpr double kInside = 1e-2;   // of the load: how far inside is aimed at
+constexpr double kEnough = 1e-3;   // and what is taken
+constexpr double kDependent = 1e-9;
+
+void set_state(BlockDerivative& block, int dim, ContactState state) {
+  const bool sticks = state == ContactState::Stick;
+  block = {};
+  for (int i = 0; i < dim; ++i) {
+    block.P[i * dim + i] = block.PG[i * dim + i] = sticks ? 1 : 0;
+    block.state[i] = state;
+  }
+}
+
+/// The nearest impulse that is inside the set of the law by `depth` and the share 1 − `share`.
+void move_inside(const Law& law, double depth, double share, double* lambda) {
+  if (law.kind == LawKind::Free) return;
+  if (law.kind == LawKind::Box) {
+    const double width = law.hi - law.lo, edge = std::isfinite(width) ? share * width : depth;
+    lambda[0] = std::clamp(lambda[0], law.lo + edge, law.hi - edge);
+    return;
+  }
+  lambda[0] = std::max(lambda[0], depth);
+  if (!law.is_frictional()) return;
+  const ConeGroups groups = groups_of(law);
+  for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g) {
+    if (groups.size[g] == 0) continue;
+    const double most = (1 - share) * groups.c[g] * lambda[0];
+    const double length = norm_of(lambda + at, groups.size[g]);
+    for (int i = 0; i < groups.size[g] && length > most; ++i) lambda[at + i] *= most / length;
+  }
+}
+
+/// w_s = μ λ_n − Eᵀλ_f of rows that bodies take part in, not just any row of a complementarity
+/// problem.
+bool is_sliding_row(const CanonicalProblem& p, Index s) {
+  const auto row = p.F.entries(s);
+  const double* value = p.F.values(s);
+  if (row[0].width != 1 || !(*value++ > 0)) return false;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    if (p.D.entries(row[k].block).empty()) return false;
+    for (Index i = 0; k > 0 && i < row[k].width; ++i)
+      if (*value++ != -1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void SolutionGradient::Impl::settle_pyramids() {
+  if (p->F.empty() || p->D.empty()) return;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    // w_s = μ λ_n − Eᵀλ_f: the one row that no body takes part in.
+    const auto s = static_cast<Index>(c);
+    if (p->laws[c].kind != LawKind::Orthant || p->laws[c].dim != 1 || !p->D.entries(s).empty())
+      continue;
+    const auto row = p->F.entries(s);
+    if (row.size() < 2 || !is_sliding_row(*p, s)) continue;
+    const auto set_friction = [&](ContactState state) {
+      for (std::size_t k = 1; k < row.size(); ++k)
+        set_state(blocks[static_cast<std::size_t>(row[k].block)],
+                  p->laws[static_cast<std::size_t>(row[k].block)].dim, state);
+      set_state(blocks[c], 1, ContactState::Separate);
+    };
+    const ContactState normal = blocks[static_cast<std::size_t>(row[0].block)].state[0];
+    if (normal == ContactState::Separate) set_friction(ContactState::Separate);
+    const ContactState sliding = blocks[c].state[0];
+    if (normal != ContactState::Stick ||
+        (sliding != ContactState::Separate && sliding != ContactState::Floating))
+      continue;
+    // What opposite directions hold against each other is no friction.
+    std::vector<double> held;
+    for (std::size_t k = 1; k < row.size(); ++k)
+      for (Index i = 0; i < row[k].width; ++i) held.push_back(x.lambda[row[k].column + i]);
+    const std::size_t half = held.size() / 2;
+    double load = 0;
+    for (std::size_t i = 0; i < half; ++i) load += std::abs(held[i] - held[half + i]);
+    const double most = p->F.values(s)[0] * x.lambda[row[0].column];
+    const double margin = most > 0 ? (most - load) / most : 0;
+    if (!(margin > settings.floating_tolerance)) continue;
+    set_friction(ContactState::Stick);
+    blocks[c].margin = std::min(1.0, margin);
+  }
+}
+
+void SolutionGradient::Impl::settle_redundant() {
+  if (!p->F.empty() || settings.mode != GradientMode::Exact) return;
+  const auto floats = [&](std::size_t c) {
+    return blocks[c].closed && blocks[c].state[0] == ContactState::Floating;
+  };
+  std::vector<unsigned char> done(blocks.size(), 0);
+  for (std::size_t first = 0; first < blocks.size(); ++first) {
+    if (!floats(first) || done[first]) continue;
+    // All closed blocks and joints that act on the bodies of this one, on theirs, and so on.
+    std::vector<std::size_t> rows = {first};
+    std::vector<Index> joints, bodies;
+    std::vector<unsigned char> joined(static_cast<std::size_t>(p->C.row_block_count()), 0);
+    done[first] = 1;
+    const auto meets = [&](std::span<const BlockRows::Entry> entries) {
+      return std::any_of(entries.begin(), entries.end(), [&](const BlockRows::Entry& entry) {
+        return std::find(bodies.begin(), bodies.end(), entry.block) != bodies.end();
+      });
+    };
+    const auto take = [&](std::span<const BlockRows::Entry> entries) {
+      for (const BlockRows::Entry& entry : entries)
+        if (std::find(bodies.begin(), bodies.end(), entry.block) == bodies.end())
+          bodies.push_back(entry.block);
+    };
+    take(p->D.entries(static_cast<Index>(first)));
+    Index size = p->laws[first].dim;
+    for (bool grown = true; grown && size <= kMostRows;) {
+      grown = false;
+      for (std::size_t c = 0; c < blocks.size(); ++c) {
+        if (done[c] || !blocks[c].closed || !meets(p->D.entries(static_cast<Index>(c)))) continue;
+        done[c] = 1;
+        rows.push_back(c);
+        take(p->D.entries(static_cast<Index>(c)));
+        size += p->laws[c].dim;
+        grown = true;
+      }
+      for (Index j = 0; j < p->C.row_block_count(); ++j) {
+        if (joined[static_cast<std::size_t>(j)] || !meets(p->C.entries(j))) continue;
+        joined[static_cast<std::size_t>(j)] = 1;
+        joints.push_back(j);
+        take(p->C.entries(j));
+        size += p->C.dim(j);
+        grown = true;
+      }
+    }
+    if (size > kMostRows || !holds_inside(rows, joints, size)) continue;
+    for (const std::size_t c : rows)
+      if (floats(c)) set_state(blocks[c], p->laws[c].dim, ContactState::Stick);
+  }
+}
+
+bool SolutionGradient::Impl::holds_inside(std::span<const std::size_t> rows,
+                                          std::span<const Index> joints, Index size) const {
+  // Columns of Bᵀ: impulses, in units of √τ; rows: what each does to the velocities.
+  MatX B = MatX::Zero(nv, size);
+  VecX y(size), unit = VecX::Ones(size);
+  const auto put = [&](const BlockRows& M, Index block, Index at) {
+    const double* a = M.values(block);
+    for (const BlockRows::Entry& entry : M.entries(block))
+      for (Index r = 0; r < M.dim(block); ++r)
+        for (Index c = 0; c < entry.width; ++c) B(entry.column + c, at + r) = *a++ * unit[at + r];
+  };
+  Index at = 0;
+  double load = 0;
+  for (const std::size_t c : rows) {
+    const Index dim = p->laws[c].dim;
+    for (Index r = 0; r < dim; ++r) {
+      unit[at + r] = std::sqrt(tau[offset[c] + r]);
+      y[at + r] = x.lambda[offset[c] + r] / unit[at + r];
+    }
+    if (p->laws[c].kind != LawKind::Box) load += x.lambda[offset[c]];
+    put(p->D, static_cast<Index>(c), at);
+    at += dim;
+  }
+  if (!(load > 0)) return false;
+  load /= static_cast<double>(rows.size());
+  for (const Index j : joints) {
+    for (Index r = 0; r < p->C.dim(j); ++r) y[at + r] = x.gamma[p->C.row_begin(j) + r];
+    put(p->C, j, at);
+    at += p->C.dim(j);
+  }
+  // ν with B ν = 0: what is left of a vector without its part in the range of Bᵀ.
+  Eigen::ColPivHouseholderQR<MatX> qr(B.transpose());
+  qr.setThreshold(kDependent);
+  const Index rank = qr.rank();
+  if (rank == size) return false;
+  const MatX Q = MatX(qr.householderQ() * MatX::Identity(size, rank));
+  const VecX start = y;
+  VecX z;
+  const auto inside = [&](double depth, double share, bool move) {
+    bool holds = true;
+    Index i = 0;
+    for (const std::size_t c : rows) {
+      const Law& law = p->laws[c];
+      double lambda[kMaxLawDim], moved[kMaxLawDim];
+      for (int r = 0; r < law.dim; ++r) lambda[r] = moved[r] = unit[i + r] * y[i + r];
+      move_inside(law, depth, share, moved);
+      for (int r = 0; r < law.dim; ++r) {
+        holds = holds && std::abs(moved[r] - lambda[r]) <= 1e-12 * load;
+        if (move) y[i + r] = moved[r] / unit[i + r];
+      }
+      i += law.dim;
+    }
+    return holds;
+  };
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (inside(kEnough * load, kEnough, false)) return true;
+    inside(kInside * load, kInside, true);
+    z = y - start;
+    y -= Q * (Q.transpose() * z);
+  }
+  return false;
+}
+
+}  // namespace orthant
