@@ -557,7 +557,7 @@ ORTHANT_HD void pull_back_world(const World<Lanes>& w, const double* q, const do
     for (int k = (idle ? 1 : rounds < kKeptRounds ? rounds : kKeptRounds) - 1; k >= 0; --k) {
       for (int i = 0; i < m.q_size; ++i) w.x[m.at.q + i] = w.x[m.at.rounds + k * m.q_size + i];
       correct(w, smallest, set, report, good, true);
-      if (idle) set = {0, 0, 1};
+      if (idle) set = {0, 0, 1, 0};
       for (int i = 0; i < nv; ++i) w.x[m.at.by_v + i] = w.x[m.at.v + i];
       pull_move(w, w.x + m.at.by_v);
       pull_solve(w, Use::Projection, set, nullptr, nullptr, rest, certificate);

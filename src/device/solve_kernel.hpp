@@ -14,6 +14,7 @@ namespace orthant::device {
 /// The rows of one solve: `contacts` groups of `dim` rows, then the limits.
 struct RowSet {
   int contacts, limits, dim;
+  double floor;  ///< speed (length, in a projection) that errors are measured against at least
   ORTHANT_HD int count() const { return contacts * dim + limits; }
 };
 
@@ -86,7 +87,8 @@ ORTHANT_HD void sweep(const World<Lanes>& w, const RowSet& set) {
   }
 }
 
-/// w of all rows, the state of every block, and the largest relative error of a law.
+/// w of all rows, the state of every block, and the largest relative error of a law. Velocities of
+/// RowSet::floor and below count as nothing.
 template <int Lanes>
 ORTHANT_HD double judge_rows(const World<Lanes>& w, const RowSet& set) {
   const BatchModel& m = w.m;
@@ -117,7 +119,7 @@ ORTHANT_HD double judge_rows(const World<Lanes>& w, const RowSet& set) {
       law[2] = length > 0 ? most / length : 0;
     }
     w.i[m.at.state + c] = state;
-    const double scale = root(size) + tau * root(speed);
+    const double scale = root(size) + tau * (root(speed) + set.floor);
     error = scale > 0 ? root(error) / scale : 0;
     worst = error > worst || !(error == error) ? error : worst;
   }
@@ -131,8 +133,8 @@ ORTHANT_HD double judge_rows(const World<Lanes>& w, const RowSet& set) {
     const double to = state == kOpen ? 0 : state == kStick ? zl : zh;
     double error = x - to;
     error = error < 0 ? -error : error;
-    const double scale =
-        (x < 0 ? -x : x) + ((v[r] < 0 ? -v[r] : v[r]) + (b[r] < 0 ? -b[r] : b[r])) / d;
+    const double speed = (v[r] < 0 ? -v[r] : v[r]) + (b[r] < 0 ? -b[r] : b[r]);
+    const double scale = (x < 0 ? -x : x) + (speed + set.floor) / d;
     error = scale > 0 ? error / scale : 0;
     w.i[m.at.state + m.contacts + l] = state;
     worst = error > worst || !(error == error) ? error : worst;
@@ -278,7 +280,8 @@ ORTHANT_HD void solve_rows_transposed(const World<Lanes>& w, int n, const Slab<d
   }
 }
 
-/// One Newton step from the state judge_rows() left; the old impulses stay in `rhs + rows`.
+/// One Newton step from the state judge_rows() left; the old impulses stay in the third part of
+/// `adjoint`.
 template <int Lanes>
 ORTHANT_HD bool newton_step(const World<Lanes>& w, const RowSet& set) {
   const BatchModel& m = w.m;
@@ -322,12 +325,39 @@ ORTHANT_HD bool newton_step(const World<Lanes>& w, const RowSet& set) {
   return true;
 }
 
+/// One more sweep, and its change of λ many times over while that makes nothing worse: where rows
+/// are redundant, sweeps walk along a line on which w hardly changes, until a block lets go.
+template <int Lanes>
+ORTHANT_HD double leap(const World<Lanes>& w, const RowSet& set) {
+  const BatchModel& m = w.m;
+  const Slab<double, Lanes> lambda = w.x + m.at.lambda, old = w.x + m.at.adjoint + 2 * m.rows,
+                            change = w.x + m.at.adjoint;
+  const int rows = set.count();
+  for (int i = 0; i < rows; ++i) old[i] = lambda[i];
+  sweep(w, set);
+  double error = judge_rows(w, set), most = 4096;
+  for (int i = 0; i < rows; ++i) {
+    change[i] = lambda[i] - old[i];
+    old[i] = lambda[i];
+  }
+  for (int c = 0; c < set.contacts; ++c) {  // to where the first contact lets go
+    const double x = lambda[set.dim * c], d = change[set.dim * c];
+    if (x > 0 && d < 0 && x < -most * d) most = x / -d;
+  }
+  for (; most > 4; most *= 0.25) {
+    for (int i = 0; i < rows; ++i) lambda[i] = old[i] + most * change[i];
+    const double next = judge_rows(w, set);
+    if (next < 2 * error) return next;
+  }
+  for (int i = 0; i < rows; ++i) lambda[i] = old[i];
+  return judge_rows(w, set);
+}
+
 /// λ of the rows from the start in `lambda`; the relative error out.
 template <int Lanes>
 ORTHANT_HD double solve_laws(const World<Lanes>& w, const RowSet& set, WorldReport& report) {
   const BatchModel& m = w.m;
-  const int rows = set.count();
-  if (rows == 0) return 0;
+  if (set.count() == 0) return 0;
   constexpr int kFirst = 4, kNewton = 8;
   scale_rows(w, set);
   int left = w.s.sweeps, some = kFirst;
@@ -339,8 +369,8 @@ ORTHANT_HD double solve_laws(const World<Lanes>& w, const RowSet& set, WorldRepo
       for (int i = 0; i < some; ++i) sweep(w, set);
       report.sweeps += some;
       left -= some;
-      some = some < 64 ? 2 * some : 64;
-      error = judge_rows(w, set);
+      some = some < 32 ? 2 * some : 32;
+      error = left < w.s.sweeps - 4 * kFirst ? leap(w, set) : judge_rows(w, set);
     }
     sweeping = true;
     for (int i = 0; i < kNewton && error > w.s.tolerance; ++i) {
@@ -351,6 +381,7 @@ ORTHANT_HD double solve_laws(const World<Lanes>& w, const RowSet& set, WorldRepo
         error = next;
         continue;
       }
+      const int rows = set.count();
       for (int k = 0; k < rows; ++k) w.x[m.at.lambda + k] = w.x[m.at.adjoint + 2 * m.rows + k];
       error = judge_rows(w, set);
       break;

@@ -332,7 +332,8 @@ ORTHANT_HD double correct(const World<Lanes>& w, double smallest, RowSet& set, W
   place_bodies(w, nullptr);
   double joint_error = 0, worst = 0, deepest = 0;
   good = factorize(w, nullptr, joint_error);
-  set = {0, 0, 1};
+  // A correction is good enough when what it leaves is little of what is allowed.
+  set = {0, 0, 1, 0.01 * w.s.projection_tolerance * smallest / w.s.tolerance};
   set.contacts = place_contacts(w, Use::Projection, nullptr, deepest, worst);
   report.deepest = deepest;
   report.joint_error = joint_error;
@@ -370,7 +371,7 @@ ORTHANT_HD bool solve_velocities(const World<Lanes>& w, const double* v, const d
   double joint_error, deepest = 0, worst = 0;
   place_bodies(w, v);
   if (!factorize(w, v, joint_error)) return false;
-  set = {0, 0, 3};
+  set = {0, 0, 3, 0};
   apply_impulses(w, set, Use::Step);
   set.contacts = place_contacts(w, Use::Step, v, deepest, worst);
   report.contacts = set.contacts;
@@ -389,7 +390,7 @@ ORTHANT_HD bool solve_velocities(const World<Lanes>& w, const double* v, const d
     const int had = set.limits;
     if (!place_limits(w, Use::Step, set, nullptr, true)) break;
     for (int r = had; r < set.limits; ++r) w.x[m.at.lambda + 3 * set.contacts + r] = 0;
-    const RowSet none{0, 0, 3};
+    const RowSet none{0, 0, 3, 0};
     apply_impulses(w, none, Use::Step);
     for (int c = 0; c < set.contacts; ++c) {
       const double gap = w.x[m.at.gap + c];

@@ -16,8 +16,8 @@
 namespace orthant {
 
 struct BatchSettings {
-  int max_sweeps = 4096;  ///< of one solve; Newton steps come between them
-  int max_rounds = 12;    ///< of projection
+  int max_sweeps = 512;  ///< of one solve; Newton steps come between them
+  int max_rounds = 12;   ///< of projection
 };
 
 /// What each number of a row of BatchProgram::step()'s report says.
