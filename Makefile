@@ -14,7 +14,7 @@ PRESETS := release debug asan tsan fuzz lint
 SETUP_GROUPS := test python $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build test test-core test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
+.PHONY: help setup build cuda test-cuda test test-core test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -80,6 +80,17 @@ bench-peers: build-release  ## our scenes in MuJoCo, Bullet, DART, ODE, for comp
 	@cmake -S . -B build/release -DORTHANT_PEERS=ON >build/configure-peers.log
 	@cmake --build build/release --parallel $(JOBS)
 	@python3 -B tools/compare_engines.py build/release/bin build/bench
+
+cuda: configure-release  ## liborthant_cuda for a GPU (sm_90): build/release/lib
+	@tools/setup cuda
+	$(say) 'building liborthant_cuda'
+	@cmake -S . -B build/release -DORTHANT_CUDA=ON >build/configure-cuda.log
+	@cmake --build build/release --parallel $(JOBS) --target orthant_cuda cuda_batch_bench
+
+test-cuda: cuda  ## the batch on the host, and the registers of the kernels; needs no GPU
+	@cmake --build build/release --parallel $(JOBS) --target test_device
+	$(say) 'testing'
+	@ctest --test-dir build/release -R '^(device|cuda)/' --output-on-failure
 
 demo: build-release  ## a throw found by gradients, a thousand dominoes, one page: build/demo
 	@tools/setup demo

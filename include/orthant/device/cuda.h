@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device/cuda.h: the C interface of liborthant_cuda. Nothing in the core includes or links it: it is
+ * loaded at run time, and where it or a device is missing, a message says so.
+ * All functions return 0, or another number with orthant_cuda_error() saying why. Pointers are
+ * memory of the device unless said otherwise; work goes to one stream and each call waits for it. */
+#ifndef ORTHANT_DEVICE_CUDA_H
+#define ORTHANT_DEVICE_CUDA_H
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct orthant_cuda_batch orthant_cuda_batch;
+
+/* The last error of this thread, in words; never null. */
+const char* orthant_cuda_error(void);
+/* Number of devices; name of device 0 and its free and total memory [bytes]. */
+int orthant_cuda_devices(int* count, char* name, size_t name_size, size_t* free_bytes,
+                         size_t* total_bytes);
+/* `program`: the bytes of BatchProgram (host). `bytes_needed` (host, may be null) is written before
+ * anything is taken. */
+int orthant_cuda_create(const unsigned char* program, size_t size, size_t worlds, int gradient,
+                        size_t* bytes_needed, orthant_cuda_batch** out);
+void orthant_cuda_destroy(orthant_cuda_batch* batch);
+
+/* Memory of the device, for callers without a framework that has some. */
+int orthant_cuda_allocate(size_t bytes, void** out);
+void orthant_cuda_release(void* memory);
+int orthant_cuda_upload(void* to, const void* host, size_t bytes);
+int orthant_cuda_download(void* host, const void* from, size_t bytes);
+
+/* As BatchProgram::step() and pull_back(). parameter_rows: 1 or the number of worlds. u may be
+ * null. milliseconds (host, may be null): of the kernel alone. */
+int orthant_cuda_step(orthant_cuda_batch* batch, double* q, double* v, double* warm,
+                      const double* u, const double* parameters, size_t parameter_rows,
+                      double* report, float* milliseconds);
+int orthant_cuda_pull_back(orthant_cuda_batch* batch, const double* q, const double* v,
+                           const double* warm, const double* u, const double* parameters,
+                           size_t parameter_rows, const double* by_q_next, const double* by_v_next,
+                           double* by_q, double* by_v, double* by_u, double* by_parameters,
+                           const unsigned char* wanted, double* certificate, float* milliseconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_ptxas.py LOG: what nvcc -Xptxas -v said about the kernels => exit code 1 where one grew.
+
+The forward step must stay in its registers; reverse mode, in dual numbers of six derivatives, may spill
+what is listed here and not more.
+"""
+import re
+import sys
+from pathlib import Path
+
+MOST = {"StepBody": 0, "PullBody": 2048}  # bytes of spill stores of the kernel itself
+
+
+def main():
+    text = Path(sys.argv[1]).read_text(encoding="utf-8")
+    seen, bad = set(), False
+    for part in text.split("Compiling entry function")[1:]:
+        name = re.search(r"(StepBody|PullBody)", part)
+        spill = re.search(r"(\d+) bytes spill stores", part)
+        registers = re.search(r"Used (\d+) registers", part)
+        if not (name and spill and registers):
+            continue
+        seen.add(name[1])
+        print(f"{name[1]}: {registers[1]} registers, {spill[1]} bytes of spill stores")
+        if int(spill[1]) > MOST[name[1]]:
+            print(f"  more than {MOST[name[1]]}")
+            bad = True
+    missing = MOST.keys() - seen
+    if missing:
+        print(f"not in the log: {', '.join(sorted(missing))}")
+    return 1 if bad or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
