@@ -21,6 +21,10 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
   certificate.states.resize(static_cast<std::size_t>(nl));
   certificate.element = settings.kink;
   blocks.assign(p->laws.size(), {});
+  if (settings.blocks.size() > blocks.size())
+    throw Error("solution gradient settings.blocks",
+                "the problem has " + std::to_string(blocks.size()) + " blocks, got " +
+                    std::to_string(settings.blocks.size()));
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Law& law = p->laws[c];
     const Index at = offset[c];
@@ -46,14 +50,15 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       total += size[r] * size[r];
     }
     BlockDerivative& out = blocks[c];
+    const KinkChoice kink = c < settings.blocks.size() ? settings.blocks[c] : settings.kink;
     if (law.is_separable()) {
-      separable_block(law, z, size, settings, out);
+      separable_block(law, z, size, settings, kink, out);
     } else {
-      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, out);
+      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, kink, out);
     }
     double impulse = 0;
     for (int r = 0; r < law.dim; ++r) impulse += x.lambda[at + r] * x.lambda[at + r];
-    out.idle = out.state[0] == ContactState::Floating && settings.kink == KinkChoice::Clamp &&
+    out.idle = out.state[0] == ContactState::Floating && kink == KinkChoice::Clamp &&
                settings.mode == GradientMode::Exact &&
                impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
     certificate.margin = std::min(certificate.margin, out.margin);
