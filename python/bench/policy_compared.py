@@ -21,6 +21,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import orthant as ot
+import orthant.gym  # registers the environments
 
 torch.set_num_threads(1)
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/23_policy.py"

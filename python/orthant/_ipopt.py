@@ -4,13 +4,13 @@
     min  sum of l_i(x_i, u_i)   over x_0 … x_T, u, parameters   with  step(x_i, u_i, p) - x_{i+1} = 0
 
 States are the numbers of q and v; the Jacobian of the equations is exact, sparse and made in threads. The
-Hessian is that of the cost (Gauss-Newton: the curvature of the steps is left out). Bounds of states are bounds
-of variables here. The unknowns are laid out stage by stage: x_0, u_0, x_1, u_1, …, x_T, p.
+Hessian is IPOPT's quasi-Newton one, or that of the cost (Gauss-Newton: the curvature of the steps, large where
+joints bend the way, is left out). Bounds of states are bounds of variables here. The unknowns are laid out stage by stage: x_0, u_0, x_1, u_1, …, x_T, p.
 """
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 import numpy as np
 import scipy.sparse as sp
@@ -193,7 +193,7 @@ def _function(casadi: Any, name: str, inputs: list[Any], outputs: list[Any],
 
 
 def search(problem: Problem, options: TrajectoryOptions, progress: Callable[..., Any], threads: int,
-           q: Floats, v: Floats) -> dict[str, Any]:
+           own: Mapping[str, Any], q: Floats, v: Floats) -> dict[str, Any]:
     """IPOPT from the guess on: unknowns, history, defect, stop."""
     try:
         import casadi
@@ -246,15 +246,22 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
              ("lam_g", program.T * program.n), ("lam_p", 0)]
     callback = _function(casadi, "watch", [(name, dense(size, 1 if size else 0)) for name, size in names],
                          [("ret", dense(1))], watch)
-    limits = {"ipopt.max_iter": options.max_iterations, "ipopt.tol": max(options.tolerance, 1e-12),
-              "ipopt.constr_viol_tol": options.feasibility}
+    given: dict[str, Any] = {
+        "max_iter": options.max_iterations, "tol": max(options.tolerance, 1e-12),
+        "constr_viol_tol": options.feasibility, "bound_relax_factor": 0.0, "print_level": 0, "sb": "yes",
+        "hessian_approximation": "limited-memory", "limited_memory_max_history": 20,
+        "nlp_scaling_method": "none", **own}
     if options.time_limit > 0:
-        limits["ipopt.max_wall_time"] = options.time_limit
-    solver = casadi.nlpsol("solver", "ipopt", functions["nlp"], {
-        "grad_f": functions["grad_f"], "jac_g": functions["jac_g"], "hess_lag": functions["hess_lag"],
-        "iteration_callback": callback, "print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes",
-        "ipopt.bound_relax_factor": 0.0, "error_on_fail": False, "no_nlp_grad": True,
-        **limits})
+        given["max_wall_time"] = options.time_limit
+    derivatives = {name: functions[name] for name in ("grad_f", "jac_g")}
+    if given["hessian_approximation"] == "exact":
+        derivatives["hess_lag"] = functions["hess_lag"]
+    try:
+        solver = casadi.nlpsol("solver", "ipopt", functions["nlp"], {
+            **derivatives, "iteration_callback": callback, "print_time": False, "error_on_fail": False,
+            "no_nlp_grad": True, **{f"ipopt.{name}": value for name, value in given.items()}})
+    except RuntimeError as e:
+        raise Error(f"ipopt: {str(e).strip().splitlines()[-1]}") from None
     try:
         found = solver(x0=z, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
     except RuntimeError:
@@ -279,7 +286,7 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
 
 
 def ipopt_round(problem: Problem, options: TrajectoryOptions, progress: Callable[..., Any],
-                threads: int) -> dict[str, Any]:
+                threads: int, own: Mapping[str, Any]) -> dict[str, Any]:
     """One search by IPOPT; what is handed out is the rollout of the controls found."""
     def motion(of: Problem) -> dict[str, Any]:
         return _core.optimise(of.model, of.parameters, of.settings, of.state, of.steps, of._spec(),
@@ -287,7 +294,7 @@ def ipopt_round(problem: Problem, options: TrajectoryOptions, progress: Callable
 
     guess = motion(problem)  # says what is wrong with a bad problem
     q, v = (guess["q"], guess["v"]) if problem._guess is None else problem._guess
-    found = search(problem, options, progress, threads, q, v)
+    found = search(problem, options, progress, threads, own, q, v)
     now = copy(problem)
     now._guess = None
     now.state, now.parameters = problem.state.copy(), problem.parameters.copy()

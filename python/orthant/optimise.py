@@ -17,7 +17,7 @@ import threading
 import time
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -259,13 +259,15 @@ class Problem:
 
     def solve(self, method: str = "ilqr", *, smoothing: Sequence[float] = (),
               options: TrajectoryOptions | None = None, progress: bool | Progress = True,
-              threads: int | None = None, **changes: Any) -> Result:
+              threads: int | None = None, ipopt: Mapping[str, Any] | None = None,
+              **changes: Any) -> Result:
         """The best motion from the guess on.
 
         method: "ilqr", "gauss_newton", "multiple_shooting", "lbfgs", or "ipopt" (multiple shooting
         on the solver that the package casadi brings); smoothing: values of kappa, one search each
         from the last one's result, 0 means exact; `changes` are fields of TrajectoryOptions. progress: a bar, or a function (iteration, cost, defect, violation) that may
-        return False. ctrl-C returns the best so far.
+        return False. ctrl-C returns the best so far. ipopt: options of IPOPT by name; with
+        {"hessian_approximation": "exact"} it has the curvature of the cost alone, good for few unknowns.
         """
         if method not in _METHODS:
             raise Error(f"method: expected one of {', '.join(_METHODS)}, got '{method}'")
@@ -281,8 +283,9 @@ class Problem:
             for kappa in smoothing or (None,):
                 if kappa is not None:
                     given = given.replace(gradient=smoothed(given.gradient, kappa))
-                search = ipopt_round if method == "ipopt" else _round
-                found = search(now, given, bar, -1 if threads is None else threads)
+                use = -1 if threads is None else threads
+                found = (ipopt_round(now, given, bar, use, ipopt or {}) if method == "ipopt"
+                         else _round(now, given, bar, use))
                 histories.append(found["history"][bool(histories):])
                 evaluations += found["evaluations"]
                 now.state, now.parameters, now.u = found["start"], found["parameters"], found["u"]

@@ -17,8 +17,9 @@ needs_ipopt = pytest.mark.skipif(importlib.util.find_spec("casadi") is None, rea
 
 
 @needs_ipopt
-def test_agrees_with_the_methods_of_the_library():
-    best = slide().solve("ipopt", tolerance=1e-9)
+@pytest.mark.parametrize("hessian", ["limited-memory", "exact"])
+def test_agrees_with_the_methods_of_the_library(hessian):
+    best = slide().solve("ipopt", tolerance=1e-9, max_iterations=300, ipopt={"hessian_approximation": hessian})
     assert best.converged and best.defect < 1e-6
     assert best.cost == pytest.approx(slide().solve("gauss_newton").cost, rel=1e-4)
     np.testing.assert_array_equal(best.run().q[-1], best.q[-1])
@@ -68,7 +69,7 @@ def test_bounds_of_states_initial_numbers_and_parameters():
     p.vary_initial("block", "vx", 0.5, 5.0)
     p.state.v[0] = 1.5
     p.track("block", "x", seen.of("block", "x"))
-    best = p.solve("ipopt", tolerance=1e-12)
+    best = p.solve("ipopt", tolerance=1e-12, ipopt={"hessian_approximation": "exact"})
     assert best.values["material/wood.friction"] == pytest.approx(0.37, abs=1e-4)
     assert best.values["block.vx"] == pytest.approx(2.0, abs=1e-4)
 
@@ -104,6 +105,9 @@ def test_stops_and_errors():
     p.vary_controls(2.0, 1.0)
     with pytest.raises(ot.Error, match="bounds of the controls: are empty"):
         p.solve("ipopt")
+
+    with pytest.raises(ot.Error, match="ipopt: .*no_such_option"):
+        slide().solve("ipopt", ipopt={"no_such_option": 1})
 
     def broken(iteration, *rest):
         raise ZeroDivisionError
