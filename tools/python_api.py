@@ -137,6 +137,7 @@ def make() -> Page:
     page = Page()
     page.module("orthant", package, [n for n in package.__all__])
     page.module("orthant.optimise", package.optimise, list(package.optimise.__all__))
+    page.module("orthant.identify", package.identify, list(package.identify.__all__))
     folder = Path(__file__).resolve().parents[1] / "python/orthant"
     for title, name in OPTIONAL.items():
         if (folder / name).exists():

@@ -19,7 +19,8 @@ import numpy as np
 import orthant as ot
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-NAMES = ["15_cartpole", "16_chain", "17_stack", "18_worm", "19_catapult", "20_double_pendulum"]
+NAMES = ["15_cartpole", "16_chain", "17_stack", "18_worm", "19_catapult", "20_double_pendulum",
+         "26_throw"]
 
 
 def timed(name: str) -> tuple[dict[str, Any], list[tuple[float, float]]]:
@@ -68,7 +69,8 @@ if __name__ == "__main__":
         import matplotlib.pyplot as plt
 
         matplotlib.rcParams["svg.hashsalt"] = "orthant"
-        figure, axes = plt.subplots(2, 3, figsize=(9, 5))
+        figure, axes = plt.subplots(2, 4, figsize=(11, 5))
+        axes.flat[-1].axis("off")
         for ax, (name, (points, costs, spent)) in zip(axes.flat, rows.items()):
             t, c = np.array(points).T
             ax.semilogy(t, np.maximum(c, 1e-22), label="gradients")

@@ -64,7 +64,8 @@ spent = time.process_time() - begin
 with torch.no_grad():
     value, lean = episode(*starts(20), 500)
 print(f"gradients: mean reward {float(value):.4f}, lean at most {float(lean):.3f} rad, {spent:.1f} s of learning")
-balances = float(lean) < 0.4
+learned = float(value), float(lean)
+balances = learned[1] < 0.4
 if not QUICK and importlib.util.find_spec("cma") is not None:
     import cma
 

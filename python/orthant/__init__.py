@@ -116,6 +116,7 @@ from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
 from . import _pickle as _pickle  # says how values are mailed
+from . import identify as identify
 from . import optimise as optimise
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ __all__ = [
     "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
     "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "Trajectory",
     "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "TreeJoint", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "contacts", "explain", "fit",
-    "grow", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
+    "grow", "identify", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
     "optimise", "parse_scene", "predict", "read_fclib", "read_problem", "read_trajectories", "record_rollout",
     "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",
     "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",

@@ -15,8 +15,9 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,7 @@ from ._baselines import adam, cma_es, randomised_gradient, smoothed
 from ._core import (Error, Model, Parameters, RolloutCertificate, ShootingMethod, State, StepSettings,
                     TrajectoryOptions, TrajectoryStop)
 from ._cost import OwnCost
+from ._ipopt import ipopt_round
 from ._simulate import rollout
 from ._trajectory import Trajectory, number_of
 
@@ -39,7 +41,8 @@ Frames = Union[str, int, slice, Sequence[int]]
 Progress = Callable[[int, float, float, float], Any]
 
 _METHODS = {"lbfgs": ShootingMethod.Lbfgs, "gauss_newton": ShootingMethod.GaussNewton,
-            "ilqr": ShootingMethod.Ilqr, "multiple_shooting": ShootingMethod.MultipleShooting}
+            "ilqr": ShootingMethod.Ilqr, "multiple_shooting": ShootingMethod.MultipleShooting,
+            "ipopt": ShootingMethod.Lbfgs}  # which evaluates what IPOPT found
 _PATIENCE = 2.0  # [s] before a bar is worth its place
 
 
@@ -256,13 +259,15 @@ class Problem:
 
     def solve(self, method: str = "ilqr", *, smoothing: Sequence[float] = (),
               options: TrajectoryOptions | None = None, progress: bool | Progress = True,
-              threads: int | None = None, **changes: Any) -> Result:
+              threads: int | None = None, ipopt: Mapping[str, Any] | None = None,
+              **changes: Any) -> Result:
         """The best motion from the guess on.
 
-        method: "ilqr", "gauss_newton", "multiple_shooting" or "lbfgs"; smoothing: values of kappa,
-        one search each from the last one's result, 0 means exact; `changes` are fields of
-        TrajectoryOptions. progress: a bar, or a function (iteration, cost, defect, violation) that may
-        return False. ctrl-C returns the best so far.
+        method: "ilqr", "gauss_newton", "multiple_shooting", "lbfgs", or "ipopt" (multiple shooting
+        on the solver that the package casadi brings); smoothing: values of kappa, one search each
+        from the last one's result, 0 means exact; `changes` are fields of TrajectoryOptions. progress: a bar, or a function (iteration, cost, defect, violation) that may
+        return False. ctrl-C returns the best so far. ipopt: options of IPOPT by name; with
+        {"hessian_approximation": "exact"} it has the curvature of the cost alone, good for few unknowns.
         """
         if method not in _METHODS:
             raise Error(f"method: expected one of {', '.join(_METHODS)}, got '{method}'")
@@ -270,7 +275,7 @@ class Problem:
             **{"method": _METHODS[method], **changes})
         bar = _Bar(given.max_iterations * max(1, len(smoothing)),
                    None if isinstance(progress, bool) else progress, progress is True)
-        spec, state, parameters = self._spec(), self.state, self.parameters
+        now = copy(self)  # what the next search begins at
         histories: list[Floats] = []
         evaluations = 0
         found: dict[str, Any] = {}
@@ -278,13 +283,13 @@ class Problem:
             for kappa in smoothing or (None,):
                 if kappa is not None:
                     given = given.replace(gradient=smoothed(given.gradient, kappa))
-                found = _core.optimise(self.model, parameters, self.settings, state, self.steps, spec,
-                                       given, bar, -1 if threads is None else threads)
+                use = -1 if threads is None else threads
+                found = (ipopt_round(now, given, bar, use, ipopt or {}) if method == "ipopt"
+                         else _round(now, given, bar, use))
                 histories.append(found["history"][bool(histories):])
                 evaluations += found["evaluations"]
-                state, parameters = found["start"], found["parameters"]
-                spec = {**spec, "controls": self._or_none(found["u"]), "q_guess": None,
-                        "v_guess": None}
+                now.state, now.parameters, now.u = found["start"], found["parameters"], found["u"]
+                now._guess = None
                 if found["stop"] == TrajectoryStop.Interrupted:
                     break
         found["history"] = np.concatenate(histories)
@@ -406,6 +411,12 @@ class Problem:
             spec[f"{kind}_lower"], spec[f"{kind}_upper"] = self._bounds.get(kind, (None, None))
         spec["q_guess"], spec["v_guess"] = (None, None) if self._guess is None else self._guess
         return spec
+
+
+def _round(problem: Problem, options: TrajectoryOptions, progress: Any, threads: int) -> dict[str, Any]:
+    """One search of the library."""
+    return _core.optimise(problem.model, problem.parameters, problem.settings, problem.state,
+                          problem.steps, problem._spec(), options, progress, threads)
 
 
 class Mpc:

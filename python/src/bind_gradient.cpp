@@ -13,6 +13,11 @@
 
 namespace orthant::python {
 
+template <>
+inline std::string internal::python_name<std::vector<KinkChoice>>() {
+  return "list[KinkChoice]";
+}
+
 // bind_problem_batch.cpp
 Solution push_forward(SolutionGradient& gradient, const CanonicalProblem& p, nb::handle k,
                       nb::handle e, nb::handle b, nb::handle mu, nb::handle mu_r, nb::handle lo,
@@ -23,6 +28,7 @@ void fields(Tag<SolutionGradientSettings>, auto&& field) {
   field("mode", &S::mode, "Exact, or smoothed along the central path.");
   field("kappa", &S::kappa, "Smoothed: w lambda of every contact [J].");
   field("kink", &S::kink, "Which element of the generalised Jacobian to take at a kink.");
+  field("blocks", &S::blocks, "Of the first blocks, instead of `kink`.");
   field("floating_tolerance", &S::floating_tolerance,
         "Relative distance to a border that counts as on it [-].");
   field("proximal", &S::proximal, "Regularisation of redundant rows, refined away [-].");

@@ -7,6 +7,7 @@
 #include "batch.hpp"
 #include "common.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/optimise/node_steps.hpp"
 #include "orthant/optimise/optimise.hpp"
 #include "settings.hpp"
 #include "state.hpp"
@@ -177,6 +178,43 @@ nb::tuple python_gradient(const Model& model, const Parameters& parameters,
                         to_numpy(RowMatX(g.controls.transpose())), g.certificate);
 }
 
+/// q, v: (steps + 1, numbers), u: (steps, controls) => next states (steps, numbers of q and v), and
+/// None or the Jacobians (steps, rows, columns) by (q, v), u and the parameters varied.
+nb::tuple python_node_steps(const Model& model, const Parameters& parameters,
+                            const StepSettings& settings, const StateHolder& state, Index steps,
+                            const nb::dict& spec, nb::object q, nb::object v, nb::object u,
+                            bool jacobians, const StepGradientSettings& gradient, int threads) {
+  const TrajectoryProblem p = problem_of(model, parameters, settings, state, steps, spec);
+  const Index nq = model.q_size(), nv = model.v_size(), nu = model.control_count();
+  const MatX Q = to_matrix(q, "q", steps + 1, nq).transpose(),
+             V = to_matrix(v, "v", steps + 1, nv).transpose(),
+             U = nu > 0 ? MatX(to_matrix(u, "u", steps, nu).transpose()) : MatX(0, steps);
+  std::vector<NodeStep> out;
+  {
+    const nb::gil_scoped_release release;
+    const ThreadGuard guard(threads);
+    out = node_steps(p, Q, V, U, jacobians, gradient);
+  }
+  const auto T = static_cast<std::size_t>(steps), rows = static_cast<std::size_t>(nq + nv);
+  RowMatX next(steps, nq + nv);
+  for (Index i = 0; i < steps; ++i) {
+    const NodeStep& x = out[static_cast<std::size_t>(i)];
+    next.row(i) << x.q.transpose(), x.v.transpose();
+  }
+  if (!jacobians) return nb::make_tuple(to_numpy(std::move(next)), nb::none());
+  const auto stacked = [&](const MatX NodeStep::* member) {
+    const auto cols = static_cast<std::size_t>((out[0].*member).cols());
+    std::vector<double> all(T * rows * cols);
+    for (std::size_t i = 0; i < T; ++i)
+      Eigen::Map<RowMatX>(all.data() + i * rows * cols, nq + nv, static_cast<Index>(cols)) =
+          out[i].*member;
+    return to_numpy(std::move(all), {T, rows, cols});
+  };
+  return nb::make_tuple(to_numpy(std::move(next)),
+                        nb::make_tuple(stacked(&NodeStep::A), stacked(&NodeStep::B),
+                                       stacked(&NodeStep::P)));
+}
+
 }  // namespace
 
 void bind_optimise(nb::module_& m) {
@@ -205,6 +243,13 @@ void bind_optimise(nb::module_& m) {
         nb::sig("def trajectory_gradient(model: Model, parameters: Parameters, settings: "
                 "StepSettings, state: State, steps: int, spec: dict[str, typing.Any], options: "
                 "TrajectoryOptions) -> tuple[typing.Any, ...]"));
+  m.def("node_steps", &python_node_steps, nb::arg("model"), nb::arg("parameters"),
+        nb::arg("settings"), nb::arg("state"), nb::arg("steps"), nb::arg("spec"), nb::arg("q"),
+        nb::arg("v"), nb::arg("u"), nb::arg("jacobians"), nb::arg("gradient"), nb::arg("threads"),
+        nb::sig("def node_steps(model: Model, parameters: Parameters, settings: StepSettings, "
+                "state: State, steps: int, spec: dict[str, typing.Any], q: object, v: object, u: "
+                "object, jacobians: bool, gradient: StepGradientSettings, threads: int) -> "
+                "tuple[typing.Any, ...]"));
 }
 
 }  // namespace orthant::python

@@ -8,6 +8,7 @@
 namespace orthant::python {
 
 void bind_robot(nb::module_& m);
+void bind_identify(nb::module_& m);
 
 namespace {
 
@@ -63,6 +64,7 @@ NB_MODULE(_core, m) {
   bind_problem_batch(m);
   bind_optimise(m);
   bind_robot(m);
+  bind_identify(m);
 }
 
 }  // namespace orthant::python

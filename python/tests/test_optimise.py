@@ -261,6 +261,19 @@ def command() -> str | None:
     return str(built) if built.exists() else shutil.which("orthant")
 
 
+def export(scene: Path, folder: Path) -> list[dict[str, str]]:
+    """The rows of the table that `orthant run` and `orthant export` make of a scene; none without the program."""
+    program = command()
+    if program is None:
+        return []
+    out, table = folder / "run", folder / "run.csv"
+    for call in (["run", str(scene), "-o", str(out), "--quiet"], ["export", str(out), "--csv", str(table)]):
+        done = subprocess.run([program, *call], text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    with table.open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
 def test_replayed_from_a_scene_file(tmp_path):
     path = tmp_path / "push.yaml"
     path.write_text(SCENE.replace("TABLE", ""), encoding="utf-8")
@@ -277,18 +290,53 @@ def test_replayed_from_a_scene_file(tmp_path):
                     encoding="utf-8")
     again = ot.Simulator.load(path).run()
     np.testing.assert_allclose(again.q[-1], best.q[-1], rtol=0, atol=1e-12)
-    program = command()
-    if program is None:
-        return
-    out, table_file = tmp_path / "run", tmp_path / "run.csv"
-    for call in (["run", str(path), "-o", str(out), "--quiet"], ["export", str(out), "--csv", str(table_file)]):
-        done = subprocess.run([program, *call], text=True, capture_output=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-    with table_file.open(encoding="utf-8") as lines:
-        last = [row for row in csv.DictReader(lines) if row["body"] == "box"][-1]
-    assert float(last["time"]) == pytest.approx(0.6)
-    for what in ("x", "y", "vx"):
-        assert float(last[what]) == pytest.approx(best.of("box", what)[-1], abs=1e-12)
+    for last in [row for row in export(path, tmp_path) if row["body"] == "box"][-1:]:
+        assert float(last["time"]) == pytest.approx(0.6)
+        for what in ("x", "y", "vx"):
+            assert float(last[what]) == pytest.approx(best.of("box", what)[-1], abs=1e-12)
+
+
+ARM = """orthant: 1
+materials:
+  - {name: rubber, friction: 0.6}
+bodies:
+  - {name: floor, motion: fixed, shapes: {type: half_space, material: rubber}}
+  - {name: upper, position: [0.25, 0, 0.6], mass: 1.0, shapes: {type: capsule, radius: 0.04, half_length: 0.2, mask: 0}}
+  - {name: hand, position: [0.7, 0, 0.6], mass: 0.5, shapes: {type: sphere, radius: 0.05, material: rubber}}
+joints:
+  - {name: shoulder, type: revolute, a: upper, anchor: [0, 0, 0.6], axis: [0, 1, 0]}
+  - {name: elbow, type: revolute, a: hand, b: upper, anchor: [0.5, 0, 0.6], axis: [0, 1, 0]}
+actuators:
+  - {type: joint, name: shoulder, joint: shoulderFIRST}
+  - {type: joint, name: elbow, joint: elbowSECOND}
+step: {h: 0.01}
+run: {time: 0.8}
+"""
+
+
+def test_a_spatial_arm_replayed_through_the_program(tmp_path):
+    """Joints, two actuators and a hand that comes to the floor."""
+    path = tmp_path / "arm.yaml"
+    path.write_text(ARM.replace("FIRST", "").replace("SECOND", ""), encoding="utf-8")
+    scene = ot.load(path)
+    p = ot.optimise.Problem(scene.model, scene.steps, state=scene.state, parameters=scene.parameters,
+                            settings=scene.settings)
+    p.vary_controls(-8, 8)
+    p.track("hand", "x", 0.45, weight=50, at="final")
+    p.track("hand", "vx", 0.0, weight=1, at="final")
+    p.effort(1e-3)
+    best = p.solve("ilqr", max_iterations=15, progress=False)
+    assert best.cost < best.history[0, 0] and best.of("hand", "z").min() < 0.06  # it touches
+    tables = best.tables()
+    text = ARM
+    for mark, name in (("FIRST", "shoulder"), ("SECOND", "elbow")):
+        text = text.replace(mark, f", times: {tables[name]['times']}, values: {tables[name]['values']}")
+    path.write_text(text, encoding="utf-8")
+    again = ot.Simulator.load(path).run()
+    np.testing.assert_allclose(again.q[-1], best.q[-1], rtol=0, atol=1e-10)
+    for last in [row for row in export(path, tmp_path) if row["body"] == "hand"][-1:]:
+        for what in ("x", "z", "vx", "wy"):
+            assert float(last[what]) == pytest.approx(best.of("hand", what)[-1], abs=1e-10)
 
 
 def spinner() -> ot.Model:

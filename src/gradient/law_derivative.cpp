@@ -57,10 +57,15 @@ void set_onset_direction(const Law& law, const double* z, const double* w, doubl
   }
 }
 
+/// Of the element that keeps the contact closed.
+double closed_share(KinkChoice kink) {
+  return kink == KinkChoice::Clamp ? 1.0 : kink == KinkChoice::Separate ? 0.0 : 0.5;
+}
+
 }  // namespace
 
 void separable_block(const Law& law, const double* z, const double* size,
-                     const SolutionGradientSettings& s, BlockDerivative& out) {
+                     const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out) {
   for (int i = 0; i < law.dim; ++i) {
     double P = 0;
     ContactState state = ContactState::Separate;
@@ -75,7 +80,7 @@ void separable_block(const Law& law, const double* z, const double* size,
       out.margin = std::min(out.margin, margin);
       if (margin <= s.floating_tolerance && lo < hi) {
         state = ContactState::Floating;
-        P = s.kink == KinkChoice::Clamp ? 1.0 : s.kink == KinkChoice::Separate ? 0.0 : 0.5;
+        P = closed_share(kink);
       } else if (z[i] > lo && z[i] < hi) {
         state = ContactState::Stick;
         P = 1;
@@ -88,7 +93,7 @@ void separable_block(const Law& law, const double* z, const double* size,
 }
 
 void cone_block(const Law& law, const double* z, const double* w, double tau, double size,
-                const SolutionGradientSettings& s, BlockDerivative& out) {
+                const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out) {
   const int n = law.dim;
   const ProjectionDerivative here = projection_derivative(law, z);
   const ShiftDerivative shift = shift_derivative(law, w);
@@ -104,7 +109,7 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
     // The two regions that meet at z: stick | slide on the mantle, slide | separate on the polar
     // cone, stick | separate at the tip. A nudge along the normal enters each.
     state = ContactState::Floating;
-    weight = s.kink == KinkChoice::Clamp ? 1.0 : s.kink == KinkChoice::Separate ? 0.0 : 0.5;
+    weight = closed_share(kink);
     std::copy(shift.row, shift.row + n, open.row);
     if (norm_of(z, n) <= s.floating_tolerance * size) {
       closed = {};

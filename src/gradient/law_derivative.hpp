@@ -20,11 +20,11 @@ struct BlockDerivative {
   bool idle = false;    // floating, closed, and without an impulse
 };
 
-/// At z = λ − τ w~, sizes of whose terms are `size`.
+/// At z = λ − τ w~, sizes of whose terms are `size`; `kink`: the element where it is on a border.
 void separable_block(const Law& law, const double* z, const double* size,
-                     const SolutionGradientSettings& s, BlockDerivative& out);
+                     const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out);
 void cone_block(const Law& law, const double* z, const double* w, double tau, double size,
-                const SolutionGradientSettings& s, BlockDerivative& out);
+                const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out);
 /// The same on the central path: P by λ and PG by w now differ, both from one smooth map.
 /// `residual` gets λ − Π_κ.
 void smoothed_block(const Law& law, const double* lambda, const double* w, double tau, double kappa,

@@ -21,6 +21,10 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
   certificate.states.resize(static_cast<std::size_t>(nl));
   certificate.element = settings.kink;
   blocks.assign(p->laws.size(), {});
+  if (settings.blocks.size() > blocks.size())
+    throw Error("solution gradient settings.blocks",
+                "the problem has " + std::to_string(blocks.size()) + " blocks, got " +
+                    std::to_string(settings.blocks.size()));
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const Law& law = p->laws[c];
     const Index at = offset[c];
@@ -46,13 +50,13 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       total += size[r] * size[r];
     }
     BlockDerivative& out = blocks[c];
-    SolutionGradientSettings chosen = settings;
-    if (chosen.kink == KinkChoice::Alternate)
-      chosen.kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
+    KinkChoice kink = c < settings.blocks.size() ? settings.blocks[c] : settings.kink;
+    if (kink == KinkChoice::Alternate)
+      kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
     if (law.is_separable()) {
-      separable_block(law, z, size, chosen, out);
+      separable_block(law, z, size, settings, kink, out);
     } else {
-      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), chosen, out);
+      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, kink, out);
     }
     double impulse = 0, moving = 0;
     for (int r = 0; r < law.dim; ++r) {
@@ -60,7 +64,7 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
     }
     out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
-    out.idle = out.state[0] == ContactState::Floating && settings.kink == KinkChoice::Clamp &&
+    out.idle = out.state[0] == ContactState::Floating && kink == KinkChoice::Clamp &&
                settings.mode == GradientMode::Exact &&
                impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
   }

@@ -85,8 +85,9 @@ void Stage::set(const StageArguments& x, std::size_t index) {
     scale_.v_free.array() += closed / std::max(x.gradient.solution.floating_tolerance, 1e-15);
   }
   gradient_.reset();  // its memory serves the next
-  gradient_.emplace(assembly_.problem, scale_, record.solution, x.gradient.solution,
-                    record.residual.value);
+  SolutionGradientSettings how = x.gradient.solution;
+  if (index < x.gradient.kinks.size()) how.blocks = x.gradient.kinks[index];
+  gradient_.emplace(assembly_.problem, scale_, record.solution, how, record.residual.value);
   find_displacement();
   find_ties(x.gradient.solution.floating_tolerance);
   for (const FlexibleContact& contact : record.contacts.flexible)

@@ -133,6 +133,7 @@ struct StepGradient::Impl {
   bool closes_with_another(const SolveRecord& impact) const;
   void certify(const StepGradientSettings& gradient);
   void note_kinks(const Stage& stage);
+  void note_borders(const Stage& stage);
   void note_errors();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
@@ -299,6 +300,18 @@ void StepGradient::Impl::note_kinks(const Stage& stage) {
     internal::find_edges(*model, *parameters, r, stage.blocks(), certificate.edges);
 }
 
+void StepGradient::Impl::note_borders(const Stage& stage) {
+  const auto solve = static_cast<std::size_t>(&stage - stages.data());
+  std::size_t row = 0, block = 0;
+  for (const Law& law : stage.problem().laws) {
+    const auto first = stage.certificate().states.begin() + static_cast<std::ptrdiff_t>(row);
+    if (std::find(first, first + law.dim, ContactState::Floating) != first + law.dim)
+      certificate.borders.push_back({solve, block});
+    row += static_cast<std::size_t>(law.dim);
+    ++block;
+  }
+}
+
 void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   StepCertificate& c = certificate;
   c.converged = record->outcome == Outcome::Converged;
@@ -316,6 +329,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
     note_kinks(stage);
+    if (one.floating > 0) note_borders(stage);
     const bool last = &stage == &stages.back();
     if (kind == SolveKind::Projection || (!trials.empty() && !last)) continue;
     const ContactSet& set = stage.record().contacts;

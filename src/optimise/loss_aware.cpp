@@ -2,7 +2,8 @@
 // optimise/loss_aware.cpp: the reverse walk with the element at kinks chosen by the loss.
 // A contact on a border leaves a choice of the generalised Jacobian, and each choice a direction of
 // steepest descent. Which of them is one is a question about the step, not about its linearisation:
-// each is tried, and the one that lowers ḡ·(q⁺, v⁺) most is taken.
+// each is tried, and the one that lowers ḡ·(q⁺, v⁺) most is taken. One choice for all contacts first,
+// then contact by contact from there.
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +16,10 @@ namespace {
 
 /// Share of the fall that an element promises which must really be there.
 constexpr double kKept = 0.1;
+/// Contacts of one step that are asked one by one; each costs a factorisation and two steps.
+constexpr std::size_t kMaxBorders = 24;
+/// A fall must be larger by this share to count as larger.
+constexpr double kMore = 1e-6;
 
 /// ḡ · (x⁺(x moved along −g by `size`) ⊟ x⁺): what the loss really does; 0 where it does not do
 /// what was promised.
@@ -36,6 +41,46 @@ double real_change(const RolloutTape& tape, const StepRecord& record, const Stat
   boxminus(model, x.q, record.after.q, dq);
   const double change = after.q.dot(dq) + after.v.dot(x.v - record.after.v);
   return change <= -kKept * size * norm ? change : 0;
+}
+
+/// The step's derivative by the element at its kinks along which ḡ·(q⁺, v⁺) falls most.
+StepCotangent choose(const RolloutTape& tape, const StepRecord& record, const StateCotangent& after,
+                     const StepGradientSettings& given, const StepCertificate& usual,
+                     StepCotangent best, double probe, StepWorkspace& workspace) {
+  const double size = probe * (1 + std::max(record.before.v.cwiseAbs().maxCoeff(),
+                                            record.u.size() ? record.u.cwiseAbs().maxCoeff() : 0.0));
+  double lowest = real_change(tape, record, after, best, size, workspace);
+  const auto better = [&](const StepGradientSettings& settings) {
+    StepGradient other(*tape.model, tape.parameters, tape.settings, record, settings);
+    StepCotangent g = other.pull_back(after);
+    const double change = real_change(tape, record, after, g, size, workspace);
+    if (!(change < (1 + kMore) * lowest)) return false;
+    lowest = change;
+    best = std::move(g);
+    return true;
+  };
+  StepGradientSettings settings = given;
+  KinkChoice all = given.solution.kink;
+  for (const KinkChoice kink : {KinkChoice::Clamp, KinkChoice::Separate, KinkChoice::Average}) {
+    if (kink == given.solution.kink) continue;
+    settings.solution.kink = kink;
+    if (better(settings)) all = kink;
+  }
+  if (usual.borders.size() < 2) return best;
+  settings.solution.kink = all;
+  settings.kinks.resize(record.solves.size());
+  for (const StepCertificate::Border& b : usual.borders)  // the last block of a solve comes last
+    settings.kinks[b.solve].assign(b.block + 1, all);
+  for (std::size_t i = 0; i < std::min(usual.borders.size(), kMaxBorders); ++i) {
+    KinkChoice& own = settings.kinks[usual.borders[i].solve][usual.borders[i].block];
+    for (const KinkChoice kink : {KinkChoice::Clamp, KinkChoice::Separate}) {
+      const KinkChoice before = own;
+      if (kink == before) continue;
+      own = kink;
+      if (!better(settings)) own = before;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -62,8 +107,7 @@ RolloutGradient loss_aware_gradient(const RolloutTape& tape, const RolloutCotang
     if (loss.q.size() != 0) by.q += loss.q.col(i + 1);
     if (loss.v.size() != 0) by.v += loss.v.col(i + 1);
     const StepRecord& record = tape.records[static_cast<std::size_t>(i)];
-    StepGradientSettings settings = given;
-    StepGradient usual(model, tape.parameters, tape.settings, record, settings);
+    StepGradient usual(model, tape.parameters, tape.settings, record, given);
     StepCotangent best = usual.pull_back(by);
     const StepCertificate& c = usual.certificate();
     ++all.steps;
@@ -80,22 +124,8 @@ RolloutGradient loss_aware_gradient(const RolloutTape& tape, const RolloutCotang
       all.margin = c.margin;
       all.weakest_step = i;
     }
-    if (c.floating > 0) {
-      const double scale = 1 + std::max({record.before.v.cwiseAbs().maxCoeff(),
-                                         record.u.size() ? record.u.cwiseAbs().maxCoeff() : 0.0});
-      double lowest = real_change(tape, record, by, best, probe * scale, workspace);
-      for (const KinkChoice kink : {KinkChoice::Clamp, KinkChoice::Separate, KinkChoice::Average}) {
-        if (kink == given.solution.kink) continue;
-        settings.solution.kink = kink;
-        StepGradient other(model, tape.parameters, tape.settings, record, settings);
-        StepCotangent g = other.pull_back(by);
-        const double change = real_change(tape, record, by, g, probe * scale, workspace);
-        if (change < lowest) {
-          lowest = change;
-          best = std::move(g);
-        }
-      }
-    }
+    if (c.floating > 0)
+      best = choose(tape, record, by, given, c, std::move(best), probe, workspace);
     by.q = best.q;
     by.v = best.v;
     if (best.u.size() != 0) out.u.col(i) = best.u;

@@ -298,5 +298,46 @@ TEST(LossAware, TakesTheElementAlongWhichTheLossFalls) {
   EXPECT_NEAR(held.controls(0, 0), 0, 1e-9);
 }
 
+/// Two blocks at the limit of friction in one step; the loss wants one to go forwards and the other
+/// back. One element for both would promise a fall for the second that does not come.
+TEST(LossAware, ChoosesContactByContact) {
+  ModelBuilder b;
+  b.add_material({.name = "wood", .friction = 0.3});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .planar = true,
+              .shapes = {{.shape = Shape::half_plane(), .material = "wood"}}});
+  for (const auto& [name, x] : {std::pair{"first", 0.0}, std::pair{"second", 1.0}}) {
+    b.add_body({.name = name,
+                .motion = Motion::Planar,
+                .position = {x, 0.1, 0},
+                .shapes = {{.shape = Shape::disc(0.1), .material = "wood"}},
+                .mass = 2.0});
+    b.add_joint({.name = std::string("upright ") + name, .kind = JointKind::LockRotation, .a = name});
+    b.add_actuator(
+        BodyActuatorSpec{.name = std::string("push ") + name, .body = name, .force = {1, 0, 0}});
+  }
+  const Model model = b.build();
+  TrajectoryProblem p;
+  p.model = &model;
+  p.parameters = model.default_parameters();
+  p.settings.h = 0.05;
+  p.settings.solver.tolerance = 1e-13;
+  p.start = model.rest_state();
+  p.steps = 1;
+  p.controls = MatX::Constant(2, 1, 0.3 * 2.0 * 9.81);
+  p.cost.v_weight = p.cost.v_target = MatX::Zero(model.v_size(), 2);
+  const Index first = model.body(model.find_body("first")).v_begin,
+              second = model.body(model.find_body("second")).v_begin;
+  p.cost.v_weight(first, 1) = p.cost.v_weight(second, 1) = 1;
+  p.cost.v_target(first, 1) = 1;
+  p.cost.v_target(second, 1) = -1;
+  const TrajectoryOptions options{.method = ShootingMethod::Lbfgs, .loss_aware = true};
+  const TrajectoryGradient aware = trajectory_gradient(p, options);
+  ASSERT_GE(aware.certificate.floating, 2);
+  EXPECT_NEAR(aware.controls(0, 0), -0.05 / 2.0, 1e-9);
+  EXPECT_NEAR(aware.controls(1, 0), 0, 1e-9);
+}
+
 }  // namespace
 }  // namespace orthant

@@ -50,6 +50,7 @@ enum class GradientMode : std::uint8_t {
 
 struct SolutionGradientSettings {
   KinkChoice kink = KinkChoice::Clamp;
+  std::vector<KinkChoice> blocks = {};  ///< of the first blocks, instead of `kink`
   GradientMode mode = GradientMode::Exact;
   double kappa = 1e-6;               ///< Smoothed: w λ of every contact [J]
   double floating_tolerance = 1e-8;  ///< relative distance to a border that counts as on it [-]

@@ -21,6 +21,8 @@ namespace orthant {
 
 struct StepGradientSettings {
   SolutionGradientSettings solution = {};  ///< element at kinks, smoothing, tolerances
+  /// By solve of the record: solution.blocks of each.
+  std::vector<std::vector<KinkChoice>> kinks = {};
   bool parameters = true;  ///< false: no derivative by parameters, which stay zero; cheaper
   bool force = false;      ///< differentiate a step that did not converge; the certificate says so
 };
@@ -84,6 +86,11 @@ struct StepCertificate {
   /// Rows on a border, deepest points of a pair (Single, Relcp) that might as well be others,
   /// overlaps at the tolerance that adds a row (Relcp): only one-sided derivatives exist.
   Index floating = 0;
+  /// Where StepGradientSettings::kinks has a choice: blocks with a row on a border.
+  struct Border {
+    std::size_t solve = 0, block = 0;
+  };
+  std::vector<Border> borders;
   double margin = 1;  ///< smallest distance to a border, relative
   double reciprocal_condition = 1;
   double solve_error = 0;  ///< worst of the linear solves made so far

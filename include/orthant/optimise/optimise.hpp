@@ -40,8 +40,8 @@ struct TrajectoryOptions {
   double time_limit = 0;      ///< [s] of the wall clock; 0: none
   int memory = 20;            ///< Lbfgs: pairs kept
   StepGradientSettings gradient = {};
-  /// Lbfgs: at a step with a contact on a border, take the element along which the loss really
-  /// falls, found by stepping (loss_aware_gradient()).
+  /// Lbfgs: at contacts on a border, take the element along which the loss really falls, found by
+  /// stepping (loss_aware_gradient()).
   bool loss_aware = false;
   double probe = 1e-3;  ///< loss_aware: size of the change tried, relative to the numbers [-]
   TrajectoryProgress progress = {};
@@ -85,9 +85,10 @@ struct TrajectoryGradient {
 TrajectoryGradient trajectory_gradient(const TrajectoryProblem& problem,
                                        const TrajectoryOptions& options = {});
 
-/// rollout_gradient() with the element at kinks chosen by the loss, step by step: of Clamp,
-/// Separate and Average the one along whose steepest descent the loss falls most when the step is
-/// really taken. Needs the records of all steps.
+/// rollout_gradient() with the element at kinks chosen by the loss, step by step and contact by
+/// contact: that along whose steepest descent the loss falls most when the step is really taken.
+/// First Clamp, Separate or Average for all contacts of the step, then each contact on a border in
+/// turn (the first 24). Needs the records of all steps.
 RolloutGradient loss_aware_gradient(const RolloutTape& tape, const RolloutCotangent& loss,
                                     const StepGradientSettings& gradient = {}, double probe = 1e-3);
 
