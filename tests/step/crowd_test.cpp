@@ -167,9 +167,9 @@ TEST(Crowd, CellsDoNotSpoilTheAnswer) {
 
 TEST(Crowd, OverdampedSpheresSettle) {
   World world(field(14, 3, LawOfMotion::Overdamped, 0.0), Accuracy::Standard);
-  world.settings.h = 1e-3;
+  world.settings.h = 4e-5;  // a millimetre per step
   World exact(world.model, Accuracy::Exact);
-  exact.settings.h = 1e-3;
+  exact.settings.h = world.settings.h;
   for (int i = 0; i < 5; ++i) {
     const StepReport report = world.step();
     EXPECT_EQ(report.accuracy, Accuracy::Standard);
