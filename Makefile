@@ -9,12 +9,12 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
 LONG_FUZZ_SECONDS ?= 600
-PRESETS := release debug asan tsan fuzz lint
+PRESETS := release debug asan tsan fuzz lint mpi
 # The tests of the PyTorch layers, of the page and of the file readers need more than a build does.
-SETUP_GROUPS := test python $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
+SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build cuda test-cuda test test-core test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
+.PHONY: help setup build cuda test-cuda test test-core test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -54,6 +54,14 @@ test-asan test-tsan test-debug: test-%: build-%
 test-all: build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
 	$(say) 'testing, long ones included'
 	@ORTHANT_FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ctest --preset release-long --parallel $(JOBS)
+
+# RANKS: how many at most; more than there are cores are fine.
+RANKS ?= 4
+test-mpi: configure-mpi  ## install Open MPI, build runs on many ranks, test them on 1 to RANKS ranks
+	$(say) 'building build/mpi'
+	@cmake --build build/mpi --parallel $(JOBS) --target orthant_command
+	$(say) 'testing on ranks'
+	@python3 -B tests/mpi/ranks_test.py build/mpi/bin/orthant $(RANKS)
 
 bench: configure-release  ## run the benchmarks, JSON in build/bench
 	$(say) 'building and running the benchmarks'

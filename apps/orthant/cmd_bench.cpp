@@ -12,6 +12,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/process.hpp"
+#include "orthant/base/thread_scope.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/io/scene.hpp"
 #include "report.hpp"
@@ -47,6 +48,7 @@ struct BenchResult {
   std::int64_t steps = 0, failed = 0, most_contacts = 0;
   Index bodies = 0;
   double seconds = 0, cpu = 0, slowest = 0, residual = 0, deepest = 0, contacts = 0, memory = 0;
+  double beyond = 0;  // memory besides the model and the state [MB]
   double collision = 0, assembly = 0, solve = 0, projection = 0;
 };
 
@@ -66,10 +68,13 @@ BenchScene load(const std::string& name) {
   return {std::move(s.model), std::move(s.parameters), std::move(s.state), s.settings, s.steps};
 }
 
-BenchResult measure(const std::string& name, const BenchCommand& c) {
+BenchResult measure(const std::string& name, const BenchCommand& c, int threads) {
+  const ThreadScope scope(threads);
   reset_peak_memory();
   BenchScene scene = load(name);
   BenchResult r;
+  reset_peak_memory();
+  const double loaded = peak_memory();
   r.name = name;
   r.bodies = scene.model.dynamic_count();
   r.steps = c.steps > 0 ? c.steps : scene.steps;
@@ -98,8 +103,76 @@ BenchResult measure(const std::string& name, const BenchCommand& c) {
   r.seconds = all.seconds();
   r.cpu = processor_seconds() - cpu;
   r.memory = peak_memory() / 1048576;
+  r.beyond = (peak_memory() - loaded) / 1048576;
   r.contacts /= std::max<double>(static_cast<double>(r.steps), 1);
   return r;
+}
+
+/// One more run in one thread, every loop timed: what threads could be worth.
+ParallelMeter::Result meter(const std::string& name, const BenchCommand& c) {
+  BenchScene scene = load(name);
+  StepWorkspace workspace;
+  WarmStart warm;
+  VecX u(static_cast<Index>(scene.controls.size()));
+  ParallelMeter meter;
+  const std::int64_t steps = c.steps > 0 ? c.steps : scene.steps;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    for (Index k = 0; k < u.size(); ++k)
+      u[k] = scene.controls[static_cast<std::size_t>(k)].at(scene.state.t);
+    (void)step(scene.model, scene.parameters, scene.settings, u, scene.state, warm, workspace);
+  }
+  return meter.read();
+}
+
+/// Amdahl's share of what does not get faster, from the speed-up with n threads.
+double serial_share(double speedup, int n) {
+  return std::clamp((1 / speedup - 1.0 / n) / (1 - 1.0 / n), 0.0, 1.0);
+}
+
+Json print_scaling(const std::string& name, const BenchCommand& c, bool quiet) {
+  const BenchResult one = measure(name, c, 1), many = measure(name, c, c.threads);
+  const ParallelMeter::Result path = meter(name, c);
+  const double ms = 1e3 / static_cast<double>(one.steps);
+  Json stages = Json::array();
+  if (!quiet)
+    fmt::print("  {:<12} {:>10} {:>10} {:>9} {:>13}\n", "stage", "1 thread",
+               fmt::format("{} threads", c.threads), "speed-up", "serial share");
+  const auto stage = [&](const char* what, double a, double b) {
+    if (!(a > 0 && b > 0)) return;
+    stages.push_back({{"stage", what}, {"ms_one", ms * a}, {"ms_many", ms * b}, {"speedup", a / b}});
+    if (!quiet)
+      fmt::print("  {:<12} {:>7.3f} ms {:>7.3f} ms {:>9.2f} {:>11.1f} %\n", what, ms * a, ms * b,
+                 a / b, 100 * serial_share(a / b, c.threads));
+  };
+  stage("collision", one.collision, many.collision);
+  stage("assembly", one.assembly, many.assembly);
+  stage("solve", one.solve, many.solve);
+  stage("projection", one.projection, many.projection);
+  const auto rest = [](const BenchResult& r) {
+    return r.seconds - r.collision - r.assembly - r.solve - r.projection;
+  };
+  stage("other", rest(one), rest(many));
+  stage("in all", one.seconds, many.seconds);
+  Json paths = Json::array();
+  if (!quiet)
+    fmt::print("  memory beyond the model: {:.1f} MB, {:.2f} kB per body\n", one.beyond,
+               1048.576 * one.beyond / static_cast<double>(std::max<Index>(one.bodies, 1)));
+  if (!quiet)
+    fmt::print("  by processor time of every chunk: {:.3f} ms per step, {:.1f} % serial, {:.0f} "
+               "loops; critical path\n   ",
+               ms * path.seconds, 100 * (1 - path.parallel / path.seconds),
+               static_cast<double>(path.loops) / static_cast<double>(one.steps));
+  for (std::size_t p = 1; p < path.path.size(); ++p) {
+    const double speedup = path.path[0] / path.path[p];
+    paths.push_back({{"threads", 1 << p}, {"speedup", speedup}});
+    if (!quiet) fmt::print(" {} threads {:.2f}x{}", 1 << p, speedup, p + 1 < path.path.size() ? "," : "\n");
+  }
+  return {{"name", name},
+          {"threads", c.threads},
+          {"stages", stages},
+          {"cpu_ms", ms * path.seconds},
+          {"serial_share", 1 - path.parallel / path.seconds},
+          {"critical_path", paths}};
 }
 
 Json to_json(const BenchResult& r) {
@@ -116,6 +189,7 @@ Json to_json(const BenchResult& r) {
           {"residual", r.residual},
           {"deepest", r.deepest},
           {"memory_mb", r.memory},
+          {"memory_beyond_mb", r.beyond},
           {"seconds_collision", r.collision},
           {"seconds_assembly", r.assembly},
           {"seconds_solve", r.solve},
@@ -128,7 +202,7 @@ int run_bench(const BenchCommand& c) {
       fmt::print("{:<18} {}\n", entry.name, entry.about);
     return kSuccess;
   }
-  set_thread_count(c.threads);
+  const int threads = c.threads == 0 ? ThreadScope::all_cores() : c.threads;
   const std::vector<std::string>& names = c.names.empty() ? kDefault : c.names;
   for (const std::string& name : names)
     if (!is_file(name)) (void)scenes::make_scene(name);  // misspelt: say so before any is run
@@ -139,7 +213,7 @@ int run_bench(const BenchCommand& c) {
   Json report = Json::array();
   bool good = true;
   for (const std::string& name : names) {
-    const BenchResult r = measure(name, c);
+    const BenchResult r = measure(name, c, threads);
     report.push_back(to_json(r));
     good = good && r.failed == 0;
     if (quiet) continue;
@@ -148,6 +222,15 @@ int run_bench(const BenchCommand& c) {
                name, r.bodies, r.steps, 1e3 * r.seconds / count, 1e3 * r.cpu / count,
                1e3 * r.slowest, r.contacts, r.residual, r.failed, r.memory);
     std::fflush(stdout);
+  }
+  if (threads > 1) {
+    BenchCommand many = c;
+    many.threads = threads;
+    for (const std::string& name : names) {
+      if (!quiet) fmt::print("{}\n", name);
+      report.push_back(print_scaling(name, many, quiet));
+      std::fflush(stdout);
+    }
   }
   write_report(c.json_path, report.text());
   return good ? kSuccess : kNotConverged;
@@ -163,7 +246,7 @@ void add_bench(Program& program) {
               "built-in scenes (--list) or scene files; default: a dozen small ones")
       .value_name("NAME");
   command.option("--steps", o->steps, "instead of the scene's own").value_name("N").positive();
-  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
+  command.option("--threads", o->threads, "threads; 0: all cores. More than one: speed-up and serial share of each stage as well").value_name("N");
   command.flag("--list", o->list, "the built-in scenes");
   command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
       .value_name("FILE|-");

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // orthant/cmd_run.cpp: orthant run SCENE -o DIR => a run directory; bar, ctrl-C, summary.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -22,16 +18,13 @@
 #include "orthant/problem_io/problem_file.hpp"
 #include "orthant/step/step.hpp"
 #include "report.hpp"
+#include "run_folder.hpp"
+#if defined(ORTHANT_HAS_MPI)
+#include "orthant/distributed/distributed.hpp"
+#endif
 
 namespace orthant::app {
 namespace {
-
-volatile std::sig_atomic_t stop_requested = 0;
-
-extern "C" void request_stop(int signal_number) {
-  stop_requested = 1;
-  std::signal(signal_number, SIG_DFL);  // the second one ends at once
-}
 
 struct RunCommandOptions {
   std::string scene, folder, json;
@@ -42,34 +35,6 @@ struct RunCommandOptions {
   int threads = 1;
   bool quiet = false;
 };
-
-/// One process per run directory: held while the command runs, released by the system whatever
-/// happens.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    fd_ = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw Error(folder, "cannot be written");
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      ::close(fd_);
-      throw Error(folder, "is in use by another orthant run");
-    }
-  }
-  ~FolderLock() { ::close(fd_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_ = -1;
-};
-
-std::string clock_text(double seconds) {
-  const long long s = std::llround(seconds);
-  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
-  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
 
 /// A line on standard error, redrawn a few times a second; only on a terminal.
 class Progress {
@@ -133,26 +98,27 @@ void print_summary(const SceneRun& run, const std::string& folder, bool stopped)
   fmt::print("  {:<11}{:>9.3f} s\n", "in all", t.seconds);
 }
 
-int run_scene(const RunCommandOptions& options) {
+void check_folder(const RunCommandOptions& options) {
   if (options.folder.empty()) throw Error("-o", "expected a folder for the run");
   if (options.scene.empty() && !options.run.resume)
     throw Error("run", "expected a scene (or --resume with the folder of a run)");
-  set_thread_count(options.threads);
-  // Before anything is written: a scene that is wrong or a wrong folder leaves nothing behind.
-  LoadedScene scene = options.scene.empty() ? scene_of_run(options.folder)
-                                            : load_scene(options.scene, options.scene_options);
+}
+
+LoadedScene scene_of(const RunCommandOptions& options) {
+  return options.scene.empty() ? scene_of_run(options.folder)
+                               : load_scene(options.scene, options.scene_options);
+}
+
+int run_steps(const RunCommandOptions& options, LoadedScene scene, const RunOptions& run_options) {
   refuse_foreign_files(options.folder);
   const FolderLock lock(options.folder);
   if (!options.quiet)
     for (const std::string& note : scene.notes) fmt::print(stderr, "note: {}\n", note);
-  struct sigaction action{};  // from the first file on disk on, a stop is a clean one
-  action.sa_handler = request_stop;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  SceneRun run(std::move(scene), options.folder, options.run);
+  catch_stop();  // from the first file on disk on, a stop is a clean one
+  SceneRun run(std::move(scene), options.folder, run_options);
   {
     Progress progress(!options.quiet, run.state().step, run.end_step());
-    while (!run.done() && stop_requested == 0) {
+    while (!run.done() && !stop_requested()) {
       const StepReport report = run.step();
       progress.show(run.state().step, report);
     }
@@ -164,6 +130,80 @@ int run_scene(const RunCommandOptions& options) {
   if (stopped) return kInterrupted;
   return run.totals().failed_steps > 0 ? kNotConverged : kSuccess;
 }
+
+int run_scene(const RunCommandOptions& options) {
+  check_folder(options);
+  set_thread_count(options.threads);
+  // Before anything is written: a scene that is wrong or a wrong folder leaves nothing behind.
+  return run_steps(options, scene_of(options), options.run);
+}
+
+#if defined(ORTHANT_HAS_MPI)
+
+/// Runs `work` on every rank; what goes wrong is told once, by the first rank on which it did.
+template <class Work>
+bool agree(const MpiSession& mpi, Work&& work) {
+  std::string why;
+  bool good = true;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    good = false;
+    why = error.what();
+  }
+  const int first = mpi.first(!good);
+  if (first == mpi.rank()) fmt::print(stderr, "orthant: {}\n", why);
+  return first < 0;
+}
+
+void print_counts(const DistributedCounts& c, int ranks) {
+  const double steps = std::max<double>(static_cast<double>(c.steps), 1);
+  fmt::print(
+      "  {} ranks: {} of {} steps shared out, {} cuts, imbalance {:.1f} %; rank 0 sent {:.1f} "
+      "messages, {:.1f} kB per step, {:.1f} reductions; {:.1f} kB of state gathered\n",
+      ranks, c.steps - c.whole_steps, c.steps, c.cuts, 100 * c.imbalance,
+      static_cast<double>(c.messages) / steps, 1e-3 * static_cast<double>(c.bytes) / steps,
+      static_cast<double>(c.reductions) / steps, 1e-3 * static_cast<double>(c.gathered_bytes));
+}
+
+/// The same on many ranks: rank 0 records, the others follow.
+int run_ranks(const RunCommandOptions& options) {
+  const MpiSession mpi;
+  std::optional<LoadedScene> scene;
+  std::unique_ptr<DistributedRun> ranks;
+  const bool ready = agree(mpi, [&] {
+    check_folder(options);
+    set_thread_count(options.threads);
+    scene = scene_of(options);
+    ranks = std::make_unique<DistributedRun>(*scene);
+  });
+  if (!ready) {
+    if (ranks) ranks->cancel();
+    return kBadInput;
+  }
+  try {
+    if (mpi.rank() != 0) {
+      ranks->serve();
+      return kSuccess;
+    }
+    if (scene->record.contacts && !options.quiet)
+      fmt::print(stderr, "note: contacts are not recorded on ranks\n");
+    RunOptions run_options = options.run;
+    run_options.stepper = &ranks->stepper();
+    const int code = run_steps(options, *scene, run_options);
+    if (!options.quiet && options.json != "-") print_counts(ranks->counts(), mpi.size());
+    return code;
+  } catch (const std::exception& error) {
+    // Others may wait for this rank in the middle of a step.
+    fmt::print(stderr, "orthant: {}{}\n", error.what(),
+               mpi.rank() == 0 ? "" : fmt::format(" (rank {})", mpi.rank()));
+    std::fflush(nullptr);
+    if (ranks->counts().steps > 0) mpi.abort(kBadInput);
+    return kBadInput;
+  }
+}
+
+#endif
 
 /// Steps the scene up to `explain`, records nothing, and tells of every solve of that step.
 int explain_step(const RunCommandOptions& options) {
@@ -230,8 +270,13 @@ void add_run(Program& program) {
   command.footer(
       "Example:\n  orthant run scene.yaml -o run --time 5 --set slope=0.4\n"
       "  orthant run --resume -o run\n");
-  command.run(
-      [options] { return options->explain > 0 ? explain_step(*options) : run_scene(*options); });
+  command.run([options] {
+    if (options->explain > 0) return explain_step(*options);
+#if defined(ORTHANT_HAS_MPI)
+    if (MpiSession::launched()) return run_ranks(*options);
+#endif
+    return run_scene(*options);
+  });
 }
 
 }  // namespace orthant::app

@@ -30,6 +30,7 @@ void add_plot(Program& program);
 void add_reproduce(Program& program);
 void add_run(Program& program);
 void add_solve(Program& program);
+void add_sweep(Program& program);
 void add_validate(Program& program);
 void add_view(Program& program);
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr auto kCommands = {add_new,       add_check,      add_run,  add_view,    add_plot,
                             add_export,    add_solve,      add_info, add_convert, add_validate,
-                            add_reproduce, add_completion, add_fit,  add_grad,    add_bench};
+                            add_reproduce, add_completion, add_fit,  add_grad,    add_bench,
+                            add_sweep};
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -31,7 +32,8 @@ constexpr const char* kFooter =
     "  orthant reproduce ellipsoids\n"
     "  orthant fit cube tosses.csv --params friction,restitution --train 60 -o fit.yaml\n"
     "  orthant grad heap.yaml --loss 'position(crate).z' --check\n"
-    "  orthant bench stack dominoes\n";
+    "  orthant bench stack dominoes\n"
+    "  orthant sweep heap.yaml --set mu=0.1:0.9:9 -o sweep\n";
 
 int main_of(int argc, char** argv) {
   Program program("orthant", "Hard contact, exact gradients.", version(), kFooter);

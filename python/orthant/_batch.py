@@ -2,6 +2,8 @@
 """Many worlds of one model at once: a leading batch dimension, one thread a world."""
 from __future__ import annotations
 
+import os
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence, Union
 
@@ -94,20 +96,54 @@ def batch_arrays(model: Model, states: State | Sequence[State] | tuple[ArrayLike
     return names, rows, q, v, flat, t
 
 
+def _roll(model: Model, names: Parameters, settings: StepSettings, rows: Floats, q: Floats,
+          v: Floats, controls: Floats | None, t: float, steps: int, every: int,
+          threads: int) -> dict[str, Any]:
+    """Some of the worlds; a function of the module, so that other processes find it."""
+    return dict(_core.rollout_batch(model, names, settings, rows, q, v, controls, t, steps, every,
+                                    threads))
+
+
+def _parts(worlds: int, executor: Executor) -> list[slice]:
+    """A few for each worker: worlds are not equally long."""
+    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    count = min(worlds, 4 * workers)
+    ends = [worlds * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in zip(ends, ends[1:])]
+
+
 def rollout_batch(model: Model, settings: StepSettings,
                   states: State | Sequence[State] | tuple[ArrayLike, ArrayLike], steps: int, *,
                   parameters: ParameterBatch | None = None, u: ArrayLike | None = None,
-                  every: int = 1, threads: int | None = None) -> BatchTrajectory:
+                  every: int = 1, threads: int | None = None,
+                  executor: Executor | None = None) -> BatchTrajectory:
     """`steps` steps in B worlds that differ in state, parameters or controls.
 
     states: a State (for all), a list, or (q, v) with a leading dimension B; parameters: see
     ParameterBatch; u: (steps, control_count) for all or (B, steps, control_count); threads: None as
-    set by set_thread_count, 0 all cores. The numbers do not depend on the threads. A world that fails
-    says so in `outcome` and `errors` (its last good state is repeated); the others go on.
+    set by set_thread_count, 0 all cores. executor: any of concurrent.futures, or one with its
+    submit() (ProcessPoolExecutor, mpi4py.futures.MPIPoolExecutor, a Dask client's): the worlds are
+    shared out over its workers, each with one thread unless `threads` says more. The numbers depend
+    neither on threads nor on the executor. A world that fails says so in `outcome` and `errors` (its
+    last good state is repeated); the others go on.
     """
     names, rows, q, v, flat, t = batch_arrays(model, states, steps, parameters, u)
-    d = _core.rollout_batch(model, names, settings, rows, q, v, flat, t, steps, every,
-                            -1 if threads is None else threads)
+    if executor is None:
+        d = _roll(model, names, settings, rows, q, v, flat, t, steps, every,
+                  -1 if threads is None else threads)
+    else:
+        def cut(x: Floats, part: slice) -> Floats:
+            return x if len(x) == 1 else x[part]
+
+        worlds = max(len(q), len(rows), 1 if flat is None else len(flat))
+        futures = [executor.submit(_roll, model, names, settings, cut(rows, part), cut(q, part),
+                                   cut(v, part), None if flat is None else cut(flat, part), t,
+                                   steps, every, 1 if threads is None else threads)
+                   for part in _parts(worlds, executor)]
+        done = [future.result() for future in futures]
+        d = {name: [e for one in done for e in one[name]] if name == "errors"
+             else np.concatenate([one[name] for one in done])
+             for name in ("q", "v", "outcome", "failed_steps", "residual", "deepest", "errors")}
     frames = np.minimum(np.arange(d["q"].shape[1]) * every, steps)
     return BatchTrajectory(t=t + settings.h * frames, q=d["q"], v=d["v"],
                            outcome=d["outcome"].astype(np.int64),

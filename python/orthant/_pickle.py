@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Problems, solutions and motions as pickles (and so for copy and multiprocessing).
 
-States, parameters, settings and reports know it themselves. A Model does not: its forces may be any
-code; build it again where it is needed.
+States, parameters, settings and reports know it themselves; models are in _model.py.
 """
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 """Many worlds: the same numbers as one by one, for any number of threads."""
 from __future__ import annotations
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from conftest import block_world
@@ -31,6 +34,25 @@ def test_threads_do_not_change_bits(block, rng):
         np.testing.assert_array_equal(other.q, runs[0].q)
         np.testing.assert_array_equal(other.v, runs[0].v)
     assert ot.thread_count() == 1
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
+    lambda: ThreadPoolExecutor(3),
+])
+def test_an_executor_does_not_change_bits(block, rng, make):
+    u = rng.uniform(-20, 20, (11, 20, 1))
+    mu = np.linspace(0.1, 0.9, 11)
+    p = {"material/wood.friction": mu, "body/block.mass": np.r_[np.ones(10), -1.0]}  # the last is refused
+    here = ot.rollout_batch(block, S, block.rest_state(), 20, parameters=p, u=u, every=6)
+    with make() as executor:
+        there = ot.rollout_batch(block, S, block.rest_state(), 20, parameters=p, u=u, every=6,
+                                 executor=executor)
+        with pytest.raises(ot.Error, match="q: expected 6 columns"):
+            ot.rollout_batch(block, S, (np.zeros((2, 5)), np.zeros((2, 3))), 5, executor=executor)
+    for name in ("t", "q", "v", "outcome", "failed_steps", "residual", "deepest"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    assert there.errors == here.errors and "mass" in there.errors[-1]
 
 
 def test_one_bad_world_does_not_stop_the_others(block):

@@ -50,7 +50,7 @@ constexpr int kGeneralImpulses = 3;  // in the contact's frame
 template <class T>
 struct SweepArrays {
   std::size_t batches = 0;
-  const std::int32_t* bodies_of = nullptr;  // by batch: eight of A, eight of B
+  const std::int32_t* bodies_of = nullptr;  // by batch: rows of eight of A, of eight of B
   const T* data = nullptr;
   T* lambda = nullptr;
   T* bodies = nullptr;

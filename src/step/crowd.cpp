@@ -5,45 +5,43 @@
 // overlap at all, since |d + δ| >= n·(d + δ). No canonical problem is assembled.
 #include <Eigen/Geometry>
 #include <cmath>
+#include <algorithm>
 #include <numeric>
 
+#include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
 
-/// Contacts of an island from which on a step is one of a crowd.
-constexpr std::size_t kCrowd = 100;
+constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
 
-/// Contacts of the largest island: bodies that contacts connect, whatever stands still between.
-std::size_t largest_island(StepRun& run) {
-  std::vector<std::int32_t>& up = run.work.island_of;
+/// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
+/// between.
+bool has_crowd(StepRun& run) {
+  std::vector<std::int32_t>&up = run.work.island_of, &size = run.work.island_size;
   up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
   std::iota(up.begin(), up.end(), 0);
+  size.assign(up.size(), 0);
   const auto root = [&](std::int32_t i) {
     while (up[i] != i) i = up[i] = up[up[i]];
     return i;
   };
-  const auto ends = [&](const Contact& c) {
-    const Index a = run.model.body(c.body_a).dynamic, b = run.model.body(c.body_b).dynamic;
-    return std::pair(a, b);
-  };
   for (const Contact& c : run.work.contacts.contacts) {
-    const auto [a, b] = ends(c);
-    if (a == kNone || b == kNone) continue;
+    Index a = run.model.body(c.body_a).dynamic, b = run.model.body(c.body_b).dynamic;
+    if (a == kNone) a = b;
+    if (b == kNone) b = a;
     const std::int32_t x = root(static_cast<std::int32_t>(a));
     const std::int32_t y = root(static_cast<std::int32_t>(b));
-    up[std::max(x, y)] = std::min(x, y);
+    const std::int32_t first = std::min(x, y), second = std::max(x, y);
+    if (first != second) {
+      up[second] = first;
+      size[first] += size[second];
+    }
+    if (++size[first] >= static_cast<std::int32_t>(kCrowdContacts)) return true;
   }
-  std::vector<std::int32_t>& count = run.work.island_size;
-  count.assign(up.size(), 0);
-  std::int32_t largest = 0;
-  for (const Contact& c : run.work.contacts.contacts) {
-    const auto [a, b] = ends(c);
-    largest = std::max(largest, ++count[root(static_cast<std::int32_t>(a != kNone ? a : b))]);
-  }
-  return static_cast<std::size_t>(largest);
+  return false;
 }
 
 /// What the words promise; docs/run.md has the same table.
@@ -83,40 +81,98 @@ bool fill_bodies(const StepRun& run, std::vector<SweepBody>& bodies) {
   const Model& model = run.model;
   const VelocityMatrix& H = run.work.assembly.problem.H;
   if (H.kind() != VelocityMatrix::Kind::BlockDiagonal) return false;
-  bodies.assign(1, SweepBody{});
-  for (Index i = 0; i < model.dynamic_count(); ++i) {
-    SweepBody body;
-    if (!set_inertia(H.block(i), body)) return false;
-    const double* v = run.work.assembly.v_free.data() + H.block_begin(i);
-    body.v = Vec3(v[0], v[1], v[2]);
-    body.omega = Vec3(v[3], v[4], v[5]);
-    bodies.push_back(body);
-  }
-  return true;
+  const auto count = static_cast<std::size_t>(model.dynamic_count());
+  bodies.assign(count + 1, SweepBody{});
+  std::vector<unsigned char> good(chunk_count(count, kBodyGrain), 1);
+  parallel_for_chunks(count, kBodyGrain,
+                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                        for (std::size_t k = begin; k < end && good[chunk] != 0; ++k) {
+                          const Index i = static_cast<Index>(k);
+                          SweepBody& body = bodies[k + 1];
+                          good[chunk] = set_inertia(H.block(i), body);
+                          const double* v =
+                              run.work.assembly.v_free.data() + H.block_begin(i);
+                          body.v = Vec3(v[0], v[1], v[2]);
+                          body.omega = Vec3(v[3], v[4], v[5]);
+                        }
+                      });
+  return std::find(good.begin(), good.end(), 0) == good.end();
 }
 
-/// The place of a body among those of the sweeps.
-std::int32_t sweep_body(const StepRun& run, BodyId id, std::vector<SweepBody>& bodies,
-                        std::vector<std::int32_t>& told) {
-  const Body& body = run.model.body(id);
-  if (body.is_dynamic()) return body.dynamic + 1;
-  if (body.v_begin == kNone) return 0;
-  std::int32_t& place = told[index_of(id)];
-  if (place == 0) {
-    place = static_cast<std::int32_t>(bodies.size());
+/// Places of the bodies that move as they are told, by body, behind the dynamic ones; 0: the world.
+std::vector<std::int32_t> place_told(const StepRun& run, std::vector<SweepBody>& bodies) {
+  std::vector<std::int32_t> told(run.model.bodies().size(), 0);
+  if (run.model.v_size() == run.model.dynamic_v_size()) return told;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const Body& body = run.model.bodies()[i];
+    if (body.is_dynamic() || body.v_begin == kNone) continue;
+    told[i] = static_cast<std::int32_t>(bodies.size());
     SweepBody moved;
     const double* v = run.x.v.data() + body.v_begin;
     moved.v = Vec3(v[0], v[1], v[2]);
     moved.omega = Vec3(v[3], v[4], v[5]);
     bodies.push_back(moved);
   }
-  return place;
+  return told;
+}
+
+/// A contact is swept with the cell of its first dynamic body. Both bodies lie within half an edge
+/// of that cell, so that two cells of a colour, a cell apart, share none.
+SweepCell cell_of(const StepRun& run, const Contact& contact, const Vec3& gravity, double edge) {
+  const Body &a = run.model.body(contact.body_a), &b = run.model.body(contact.body_b);
+  if (!a.is_dynamic()) return crowd_cell(centre_of(b, run.x.q), gravity, edge);
+  const SweepCell cell = crowd_cell(centre_of(a, run.x.q), gravity, edge);
+  if (!b.is_dynamic()) return cell;
+  const Vec3 apart = centre_of(b, run.x.q) - centre_of(a, run.x.q);
+  return apart.lpNorm<Eigen::Infinity>() < 0.499 * edge ? cell : kNoCell;
 }
 
 Vec3 point_velocity(const Body& body, const Vec3& lever, const VecX& v) {
   if (body.v_begin == kNone || body.v_begin + body.v_size > v.size()) return Vec3::Zero();
   const double* x = v.data() + body.v_begin;
   return Vec3(x[0], x[1], x[2]) + Vec3(x[3], x[4], x[5]).cross(lever);
+}
+
+SweepContact sweep_contact(const StepRun& run, const Contact& contact, double dt, const Vec3& up,
+                           double weight, double threshold) {
+  const Model& model = run.model;
+  const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
+  SweepContact c;
+  const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
+  c.normal = contact.normal;
+  c.lever_a = point - centre_of(body_a, run.x.q);
+  c.lever_b = point - centre_of(body_b, run.x.q) - contact.shift;
+  c.height = up.dot(point);
+  const ContactMaterial material =
+      contact_material(model, run.parameters, model.shape(contact.shape_a).material,
+                       model.shape(contact.shape_b).material);
+  c.friction = material.friction;
+  c.softness = material.compliance / (dt * dt);
+  const bool compliant = material.compliance > 0;
+  bool bounces = false;
+  NormalBiasT<double> bias{.h = dt, .beta = 1};
+  if (material.restitution > 0 && model.law() == LawOfMotion::Inertial) {
+    const auto rate = [&](const VecX& v) {
+      return c.normal.dot(point_velocity(body_a, c.lever_a, v) -
+                          point_velocity(body_b, c.lever_b, v));
+    };
+    bias.restitution = material.restitution;
+    bias.approach = rate(run.x.v);
+    const VecX& free = run.work.assembly.v_free;
+    const auto free_rate = [&] {  // bodies that move as told have their part in x.v alone
+      const Vec3 a = point_velocity(body_a, c.lever_a, body_a.is_dynamic() ? free : run.x.v);
+      const Vec3 b = point_velocity(body_b, c.lever_b, body_b.is_dynamic() ? free : run.x.v);
+      return c.normal.dot(a - b);
+    };
+    bounces = bias.approach < -threshold && bias.approach < 0 &&
+              (contact.gap <= 0 || contact.gap + dt * free_rate() <= 0);
+  }
+  const BiasBranch branch = choose_bias(contact.gap, compliant, bounces, bias);
+  c.bias = normal_bias(branch, contact.gap, bias);
+  if (branch == BiasBranch::Overlap)  // states that come overlapped are pushed apart gently
+    c.bias = std::max(c.bias, -push_limit(weight * dt, contact.size, dt));
+  if (bounces) c.bias = std::min(c.bias, bias.restitution * bias.approach);
+  return c;
 }
 
 void fill_contacts(StepRun& run, double dt) {
@@ -126,62 +182,39 @@ void fill_contacts(StepRun& run, double dt) {
   const double weight = gravity.norm();
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
   const double threshold = restitution_threshold(run);
-  std::vector<std::int32_t> told(model.bodies().size(), 0);
   SweepProblem& crowd = work.crowd;
+  const std::vector<std::int32_t> told = place_told(run, crowd.bodies);
   const auto& contacts = work.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
+  // Across the sides of a periodic box cells of one colour meet: there all is one cell.
+  const bool cut = work.crew != nullptr ||
+                   (contacts.size() >= kCutContacts && !run.settings.periodic.any());
+  const double edge = work.crew != nullptr ? work.crew->cell_edge() : crowd_cell_edge(model);
+  const auto place = [&](BodyId id) {
+    const Body& body = model.body(id);
+    return body.is_dynamic() ? static_cast<std::int32_t>(body.dynamic) + 1
+                             : told[static_cast<std::size_t>(index_of(id))];
+  };
   crowd.contacts.resize(contacts.size());
   const double scale = dt / run.settings.h;
-  for (std::size_t i = 0; i < contacts.size(); ++i) {
-    const Contact& contact = contacts[i];
-    SweepContact& c = crowd.contacts[i];
-    const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
-    c.a = sweep_body(run, contact.body_a, crowd.bodies, told);
-    c.b = sweep_body(run, contact.body_b, crowd.bodies, told);
-    const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
-    c.normal = contact.normal;
-    c.lever_a = point - centre_of(body_a, run.x.q);
-    c.lever_b = point - centre_of(body_b, run.x.q) - contact.shift;
-    c.height = up.dot(point);
-    const ContactMaterial material =
-        contact_material(model, run.parameters, model.shape(contact.shape_a).material,
-                         model.shape(contact.shape_b).material);
-    c.friction = material.friction;
-    c.softness = material.compliance / (dt * dt);
-    const bool compliant = material.compliance > 0;
-    bool bounces = false;
-    NormalBiasT<double> bias{.h = dt, .beta = 1};
-    if (material.restitution > 0) {
-      const auto rate = [&](const VecX& v) {
-        return c.normal.dot(point_velocity(body_a, c.lever_a, v) -
-                            point_velocity(body_b, c.lever_b, v));
-      };
-      bias.restitution = material.restitution;
-      bias.approach = rate(run.x.v);
-      const VecX& free = work.assembly.v_free;
-      const auto free_rate = [&] {  // bodies that move as told have their part in x.v alone
-        const Vec3 a = point_velocity(body_a, c.lever_a, body_a.is_dynamic() ? free : run.x.v);
-        const Vec3 b = point_velocity(body_b, c.lever_b, body_b.is_dynamic() ? free : run.x.v);
-        return c.normal.dot(a - b);
-      };
-      bounces = bias.approach < -threshold && bias.approach < 0 &&
-                (contact.gap <= 0 || contact.gap + dt * free_rate() <= 0);
+  parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      SweepContact& c = crowd.contacts[i];
+      c = sweep_contact(run, contacts[i], dt, up, weight, threshold);
+      c.a = place(contacts[i].body_a);
+      c.b = place(contacts[i].body_b);
+      if (cut) c.cell = cell_of(run, contacts[i], gravity, edge);
+      const WarmStart::Entry* entry = work.matched[i];
+      c.impulse = entry != nullptr ? Vec3(scale * entry->impulse_W) : Vec3::Zero();
     }
-    const BiasBranch branch = choose_bias(contact.gap, compliant, bounces, bias);
-    c.bias = normal_bias(branch, contact.gap, bias);
-    if (branch == BiasBranch::Overlap)  // states that come overlapped are pushed apart gently
-      c.bias = std::max(c.bias, -push_limit(weight * dt, contact.size, dt));
-    if (bounces) c.bias = std::min(c.bias, bias.restitution * bias.approach);
-    const WarmStart::Entry* entry = work.matched[i];
-    c.impulse = entry != nullptr ? Vec3(scale * entry->impulse_W) : Vec3::Zero();
-  }
+  });
 }
 
 /// Spatial bodies with nothing but contacts and Coulomb's friction between them.
 bool has_plain_contacts(const StepRun& run) {
   const Model& model = run.model;
-  if (model.law() != LawOfMotion::Inertial || run.settings.friction != FrictionModel::Coulomb ||
-      !model.joints().empty() || !model.ties().empty())
+  if (run.settings.friction != FrictionModel::Coulomb || !model.joints().empty() ||
+      !model.ties().empty())
     return false;
   for (const BodyId id : model.dynamic_bodies())
     if (model.body(id).planar) return false;
@@ -192,31 +225,47 @@ bool has_plain_contacts(const StepRun& run) {
   return true;
 }
 
-/// What velocities are compared with: gravity's in a step; without gravity those of the bodies.
+/// What velocities are compared with: gravity's in a step; without gravity, and where bodies do not
+/// fall but drift, those of the bodies.
 double reference_speed(const StepRun& run, double dt) {
   const double weight = gravity_of(run).norm();
-  if (weight > 0) return weight * dt;
+  if (weight > 0 && run.model.law() == LawOfMotion::Inertial) return weight * dt;
   const VecX& v = run.work.assembly.v_free;
-  const double most = v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0;
+  double most = v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0;
+  if (run.work.crew != nullptr) most = run.work.crew->largest(most);
   return most > 0 ? most : 1;
 }
 
 void keep_crowd(StepRun& run, double dt) {
   const double scale = run.settings.h / dt;
   const auto& contacts = run.work.contacts.contacts;
-  run.warm.joints.setZero(0);
-  run.warm.contacts.clear();
-  for (std::size_t i = 0; i < contacts.size(); ++i) {
+  const auto pushes = [&](std::size_t i) {
     const SweepContact& c = run.work.crowd.contacts[i];
-    if (!(c.impulse.dot(c.normal) > 0)) continue;
-    WarmStart::Entry entry;
-    entry.key = contacts[i].key;
-    entry.impulse_W = scale * c.impulse;
-    entry.torque_W.setZero();
-    entry.normal_W = c.normal;
-    entry.point_W = contacts[i].point_a;
-    run.warm.contacts.push_back(entry);
-  }
+    return c.impulse.dot(c.normal) > 0;
+  };
+  std::vector<std::size_t>& kept = run.work.kept;
+  kept.assign(chunk_count(contacts.size(), kContactGrain) + 1, 0);
+  parallel_for_chunks(contacts.size(), kContactGrain,
+                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                        for (std::size_t i = begin; i < end; ++i) kept[chunk + 1] += pushes(i);
+                      });
+  for (std::size_t i = 0; i + 1 < kept.size(); ++i) kept[i + 1] += kept[i];
+  run.warm.joints.setZero(0);
+  run.warm.contacts.resize(kept.back());
+  parallel_for_chunks(contacts.size(), kContactGrain,
+                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                        std::size_t next = kept[chunk];
+                        for (std::size_t i = begin; i < end; ++i) {
+                          if (!pushes(i)) continue;
+                          const SweepContact& c = run.work.crowd.contacts[i];
+                          WarmStart::Entry& entry = run.warm.contacts[next++];
+                          entry.key = contacts[i].key;
+                          entry.impulse_W = scale * c.impulse;
+                          entry.torque_W.setZero();
+                          entry.normal_W = c.normal;
+                          entry.point_W = contacts[i].point_a;
+                        }
+                      });
 }
 
 void write_velocities(StepRun& run) {
@@ -237,24 +286,30 @@ void advance_crowd(StepRun& run, double dt) {
   const Index n = model.dynamic_v_size();
   write_velocities(run);
   work.touched.assign(crowd.bodies.size(), 0);
-  double deepest = 0;
   const auto& contacts = work.contacts.contacts;
-  for (std::size_t i = 0; i < contacts.size(); ++i) {
-    const SweepContact& c = crowd.contacts[i];
-    const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
+  std::vector<double> deepest(chunk_count(contacts.size(), kContactGrain), 0);
+  parallel_for_chunks(
+      contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const SweepContact& c = crowd.contacts[i];
+          const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
+          const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
+                              b.omega.dot(c.lever_b.cross(c.normal));
+          deepest[chunk] = std::max(deepest[chunk], -(contacts[i].gap + dt * rate));
+        }
+      });
+  for (const SweepContact& c : crowd.contacts)
     work.touched[static_cast<std::size_t>(c.a)] = work.touched[static_cast<std::size_t>(c.b)] = 1;
-    const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
-                        b.omega.dot(c.lever_b.cross(c.normal));
-    deepest = std::max(deepest, -(contacts[i].gap + dt * rate));
-  }
-  run.report.deepest = deepest;
+  run.report.deepest = *std::max_element(deepest.begin(), deepest.end());
   work.delta = dt * run.x.v;  // kinematic bodies
   work.delta.head(n) = dt * work.solution.v;
-  work.flight.resize(n);
-  free_flight(work.assembly.dynamics, work.solution.v, dt, work.flight);
-  for (Index i = 0; i < model.dynamic_count(); ++i)
-    if (!work.touched[static_cast<std::size_t>(i) + 1])
-      work.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
+  if (model.law() == LawOfMotion::Inertial) {
+    work.flight.resize(n);
+    free_flight(work.assembly.dynamics, work.solution.v, dt, work.flight);
+    for (Index i = 0; i < model.dynamic_count(); ++i)
+      if (!work.touched[static_cast<std::size_t>(i) + 1])
+        work.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
+  }
   boxplus(model, run.x.q, work.delta, run.x.q);
   run.x.v.head(n) = work.solution.v;
   run.x.t += dt;
@@ -273,7 +328,8 @@ void start_by_sweeps(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
   const auto& contacts = work.rows.contacts;
-  if (contacts.size() < kCrowd || !work.rows.flexible.empty() || !has_plain_contacts(run) ||
+  if (contacts.size() < kCrowdContacts || !work.rows.flexible.empty() ||
+      model.law() != LawOfMotion::Inertial || !has_plain_contacts(run) ||
       model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.bodies))
     return;
   const Vec3 gravity = gravity_of(run);
@@ -293,6 +349,7 @@ void start_by_sweeps(StepRun& run, double dt) {
     c.friction = block.material.friction;
     c.softness = block.softness;
     c.height = up.dot(contacts[i].point_a);
+    c.cell = {0, 0};
     Vec3 torque;
     contact_impulse(block, run.settings.friction, false,
                     work.solution.lambda.data() + block.row, c.impulse, torque);
@@ -317,9 +374,16 @@ void start_by_sweeps(StepRun& run, double dt) {
 
 bool step_crowd(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
-  if (work.contacts.contacts.size() < kCrowd || largest_island(run) < kCrowd) return false;
   Timer timer;
-  if (!fill_bodies(run, work.crowd.bodies)) return false;
+  if (work.crew != nullptr) {
+    const bool able = fill_bodies(run, work.crowd.bodies) && has_crowd(run);
+    // Refused: all of them step the whole, which is not this step's business.
+    if (!work.crew->accept(run.model, work.contacts.contacts, work.motion, able))
+      return work.swept = true;
+  } else if (work.contacts.contacts.size() < kCrowdContacts || !has_crowd(run) ||
+             !fill_bodies(run, work.crowd.bodies)) {
+    return false;
+  }
   fill_contacts(run, dt);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
@@ -330,10 +394,14 @@ bool step_crowd(StepRun& run, double dt) {
                                            .tolerance = promise.tolerance,
                                            .speed = reference_speed(run, dt),
                                            .compliance = promise.compliance,
-                                           .single = promise.single},
+                                           .single = promise.single,
+                                           .crew = work.crew},
                                           work.sweeps);
   run.report.seconds_solve += timer.seconds();
-  if (result.outcome == Outcome::NotFinite) return false;
+  if (result.outcome == Outcome::NotFinite) {
+    if (work.crew != nullptr) run.report.outcome = Outcome::NotFinite;
+    return work.swept = work.crew != nullptr;
+  }
   ++run.report.solves;
   run.report.iterations += result.sweeps;
   run.report.method = Method::GaussSeidel;
@@ -348,3 +416,32 @@ bool step_crowd(StepRun& run, double dt) {
 }
 
 }  // namespace orthant::internal
+
+namespace orthant {
+
+double crowd_cell_edge(const Model& model) {
+  double sum = 0;
+  for (const BodyId id : model.dynamic_bodies()) {
+    const Body& body = model.body(id);
+    double radius = 0;
+    for (Index s = body.shape_begin; s < body.shape_end; ++s)
+      radius = std::max(radius, model.shapes()[static_cast<std::size_t>(s)].bounding_radius);
+    sum += radius;
+  }
+  return model.dynamic_count() > 0 ? 8 * sum / static_cast<double>(model.dynamic_count()) : 0;
+}
+
+SweepCell crowd_cell(const Vec3& place, const Vec3& gravity, double edge) {
+  Index along = 2;
+  for (const Index d : {1, 0})
+    if (std::abs(gravity[d]) > std::abs(gravity[along])) along = d;
+  const double x = std::floor(place[along == 0 ? 1 : 0] / edge);
+  const double y = std::floor(place[along == 2 ? 1 : 2] / edge);
+  constexpr double kFar = 1e9;
+  if (!(std::abs(x) < kFar && std::abs(y) < kFar)) return kNoCell;
+  return {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y)};
+}
+
+void set_crew(StepWorkspace& workspace, StepCrew* crew) { workspace.impl().crew = crew; }
+
+}  // namespace orthant

@@ -9,7 +9,7 @@
 #include "orthant/collision/collision.hpp"
 #include "orthant/collision/shape_measures.hpp"
 #include "orthant/constraint/assemble.hpp"
-#include "orthant/solver/sweeps.hpp"
+#include "orthant/step/crew.hpp"
 #include "orthant/step/step.hpp"
 
 namespace orthant {
@@ -38,6 +38,8 @@ struct StepWorkspace::Impl {
   ContactRowSettings row_settings;     // of `assembly`
   SweepProblem crowd;
   SweepWorkspace sweeps;
+  StepCrew* crew = nullptr;
+  std::vector<std::size_t> kept;  // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
   std::vector<const WarmStart::Entry*> matched;  // by contact: what it pushed with last
   bool swept = false;                            // the step was that of a crowd: no projection

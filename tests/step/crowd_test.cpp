@@ -6,7 +6,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/thread_scope.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "orthant/step/crew.hpp"
 #include "orthant/step/step.hpp"
 #include "support/splitmix.hpp"
 
@@ -98,6 +100,87 @@ TEST(Crowd, FallsSettlesAndStaysApart) {
       EXPECT_TRUE(world.inside());
     }
   }
+}
+
+/// Spheres in `layers` on a floor, wide enough for many cells.
+Model field(int side, int layers, LawOfMotion law, double friction) {
+  ModelBuilder builder;
+  builder.add_material({.name = "m", .friction = friction});
+  builder.set_law(law);
+  builder.add_body(
+      {.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  testing::SplitMix random(11);
+  for (int i = 0; i < side * side * layers; ++i)
+    builder.add_body({.position = Vec3(0.0705 * (i % side) + 1e-3 * random.uniform() - 0.9,
+                                       0.0705 * (i / side % side) + 1e-3 * random.uniform() - 0.9,
+                                       0.0351 + 0.0702 * (i / side / side)),
+                      .shapes = {{.shape = Shape::sphere(kRadius), .material = "m"}}});
+  return builder.build();
+}
+
+TEST(Crowd, CellsOfOneColourShareNoBody) {
+  const double edge = crowd_cell_edge(field(3, 1, LawOfMotion::Inertial, 0.5));
+  EXPECT_NEAR(edge, 8 * kRadius, 1e-12);
+  const Vec3 down(0, 0, -9.81);
+  EXPECT_EQ(crowd_cell(Vec3(-0.01, 0.29, 5), down, edge), (SweepCell{-1, 1}));
+  EXPECT_EQ(crowd_cell(Vec3(-0.01, 0.29, 0.3), Vec3(9.81, 0, 0), edge), (SweepCell{1, 1}));
+  EXPECT_EQ(crowd_cell(Vec3(-0.01, 0.29, 0.3), Vec3(0, 9.81, 0), edge), (SweepCell{-1, 1}));
+  EXPECT_EQ(crowd_cell(Vec3(1e300, 0, 0), down, edge), kNoCell);
+  EXPECT_EQ(colour_of({-1, 1}), 3);
+  EXPECT_EQ(colour_of({-2, 1}), 2);
+  EXPECT_EQ(colour_of(kNoCell), 4);
+}
+
+TEST(Crowd, HasTheSameBitsForAnyNumberOfThreads) {
+  for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
+    const Model model = field(26, 4, LawOfMotion::Inertial, 0.5);
+    VecX q, v;
+    for (const int threads : {1, 2, 3}) {
+      const ThreadScope scope(threads);
+      World world(model, accuracy);
+      // A part of them is thrown at the others, some too fast for the cells.
+      for (Index i = 0; i < 300; ++i) world.x.v[6 * i] = 0.3;
+      world.x.v[6 * 700 + 2] = -8;
+      for (int i = 0; i < 6; ++i) {
+        const StepReport report = world.step();
+        EXPECT_EQ(report.accuracy, accuracy);
+        EXPECT_GT(report.contacts, static_cast<Index>(kCutContacts));
+      }
+      if (threads == 1) {
+        q = world.x.q;
+        v = world.x.v;
+      }
+      EXPECT_TRUE(world.x.q == q) << threads;
+      EXPECT_TRUE(world.x.v == v) << threads;
+    }
+  }
+}
+
+TEST(Crowd, CellsDoNotSpoilTheAnswer) {
+  // 2704 spheres at rest, cut into cells: the tolerance is reached and nothing sinks.
+  World world(field(26, 4, LawOfMotion::Inertial, 0.5), Accuracy::Standard);
+  int converged = 0;
+  for (int i = 0; i < 20; ++i) converged += world.step().outcome == Outcome::Converged;
+  EXPECT_GE(converged, 18);
+  EXPECT_LT(world.overlap(), 0.01);
+}
+
+TEST(Crowd, OverdampedSpheresSettle) {
+  World world(field(14, 3, LawOfMotion::Overdamped, 0.0), Accuracy::Standard);
+  world.settings.h = 4e-5;  // a millimetre per step
+  World exact(world.model, Accuracy::Exact);
+  exact.settings.h = world.settings.h;
+  for (int i = 0; i < 5; ++i) {
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Standard);
+    EXPECT_LE(report.residual, 1e-3);
+    (void)exact.step();
+  }
+  EXPECT_LT(world.overlap(), 1e-3);
+  // Their speeds differ by the compliance alone.
+  const double most = exact.x.v.cwiseAbs().maxCoeff();
+  EXPECT_GT(most, 0);
+  EXPECT_LT((world.x.q - exact.x.q).cwiseAbs().maxCoeff(), 0.02 * kRadius);
 }
 
 TEST(Crowd, StandardReachesItsToleranceAtRest) {

@@ -16,11 +16,22 @@
 
 namespace orthant {
 
+/// Who makes the steps of a run; by default step() in this process does.
+class RunStepper {
+ public:
+  virtual ~RunStepper() = default;
+  /// Time and number of the state move on; q, v and the warm start may stay behind.
+  virtual StepReport step(const VecX& u, State& state, WarmStart& warm) = 0;
+  /// q, v and the warm start as they are now.
+  virtual void complete(State& state, WarmStart& warm) = 0;
+};
+
 struct RunOptions {
   bool resume = false;     ///< go on where the last checkpoint is; a folder without one: begin
   bool overwrite = false;  ///< remove the run that is there
   std::optional<std::int64_t> steps = {};  ///< end after this step instead of the scene's
   std::optional<double> time = {};         ///< end at this time [s]
+  RunStepper* stepper = nullptr;           ///< records no contacts, energies of the frames alone
 };
 
 /// Numbers of a run so far, over all its sessions.

@@ -9,12 +9,21 @@
 // numbers. Between sweeps impulses and velocities are extrapolated (Nesterov's momentum), and the
 // momentum starts anew whenever the change of a sweep grows. Reads bodies and contacts, not a
 // CanonicalProblem: a step that only wants sweeps never assembles one. Method: docs/solvers.md.
+//
+// Contacts come in cells. Cells whose numbers are even and odd alike have one colour and share no
+// body, so the cells of a colour may be swept at the same time, by threads or by ranks; the colours
+// follow one another. The order of a sweep, and with it every bit, comes from the cells alone.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/exact_sum.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/solver/solve.hpp"
 
@@ -29,8 +38,18 @@ struct SweepBody {
   double inverse_root[6] = {1, 0, 1, 0, 0, 1};
 };
 
+/// Numbers of a cell of contacts. Two cells of one colour must share no body that moves.
+using SweepCell = std::array<std::int32_t, 2>;
+/// For contacts that fit into no cell: swept after all others, one after another.
+constexpr SweepCell kNoCell = {std::numeric_limits<std::int32_t>::max(), 0};
+constexpr int kSweepColours = 5;  ///< four of cells, then what fits into none
+constexpr int colour_of(const SweepCell& cell) {
+  return cell == kNoCell ? 4 : (cell[0] & 1) + 2 * (cell[1] & 1);
+}
+
 struct SweepContact {
   std::int32_t a = 0, b = 0;  ///< bodies
+  SweepCell cell = {0, 0};
   Vec3 normal;                ///< unit, from B to A
   Vec3 lever_a, lever_b;      ///< from the centres to the contact point [m]
   double bias = 0;            ///< b: added to the normal velocity, Φ/h [m/s]
@@ -48,6 +67,23 @@ struct SweepProblem {
 /// Which instructions the sweeps use. All give the same bits.
 enum class SweepInstructions : std::uint8_t { Best, Plain, Avx2, Avx512, Scalar };
 
+/// Others that sweep cells of the same problem: ranks, each with the bodies and contacts it knows.
+/// All calls are made by all of them, in the same order.
+class SweepCrew {
+ public:
+  virtual ~SweepCrew() = default;
+  /// The contacts of this cell are swept here. Of no other cell are they looked at.
+  virtual bool mine(const SweepCell& cell) const = 0;
+  /// By body: bit k is set where the contacts of colour k that are swept here push it.
+  virtual void begin(std::span<const std::uint8_t> pushed) = 0;
+  /// The colour has been swept: rows of the bodies that it pushed go to all who know them.
+  virtual void share(int colour, std::byte* rows, std::size_t row_bytes) = 0;
+  /// Adds up over all.
+  virtual void add(ExactSum& sum) = 0;
+  /// The largest of all.
+  virtual double largest(double value) = 0;
+};
+
 struct SweepSettings {
   int max_sweeps = 50;
   int min_sweeps = 1;
@@ -60,6 +96,7 @@ struct SweepSettings {
   /// End as Stalled when the change of a sweep has not halved in this many; 0: never.
   int patience = 0;
   SweepInstructions instructions = SweepInstructions::Best;
+  SweepCrew* crew = nullptr;  ///< null: all cells are swept here
 };
 
 struct [[nodiscard]] SweepResult {

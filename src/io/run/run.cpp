@@ -85,6 +85,7 @@ struct SceneRun::Impl {
   bool resumed = false;
   State state;
   WarmStart warm;
+  RunStepper* stepper = nullptr;
   StepWorkspace workspace;
   StepRecord record;
   VecX u;
@@ -151,12 +152,20 @@ struct SceneRun::Impl {
     const Timer timer;
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
-    StepRecord* wanted = frame && scene.record.contacts ? &record : nullptr;
+    StepRecord* wanted =
+        frame && scene.record.contacts && stepper == nullptr ? &record : nullptr;
     if (!first_energy)
       first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
                      potential_energy(scene.model, scene.parameters, state.q, state.t);
-    const StepReport report = orthant::step(scene.model, scene.parameters, scene.settings, u, state,
+    StepReport report = stepper != nullptr
+                            ? stepper->step(u, state, warm)
+                            : orthant::step(scene.model, scene.parameters, scene.settings, u, state,
                                             warm, workspace, wanted);
+    if (frame && stepper != nullptr) {
+      stepper->complete(state, warm);
+      report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
+      report.potential = potential_energy(scene.model, scene.parameters, state.q, state.t);
+    }
     if (frame) {
       const Timer recording;
       recorder.add(state, warm, report, wanted);
@@ -164,9 +173,11 @@ struct SceneRun::Impl {
       totals.seconds_record += recording.seconds();
     }
     add(report);
-    const double energy = report.kinetic + report.potential;
-    largest_energy = std::max(largest_energy, energy);
-    least_energy = std::min(least_energy, energy);
+    if (frame || stepper == nullptr) {
+      const double energy = report.kinetic + report.potential;
+      largest_energy = std::max(largest_energy, energy);
+      least_energy = std::min(least_energy, energy);
+    }
     const bool due = state.step - saved_step >= scene.record.checkpoint_every ||
                      recorder.bytes() >= kMaxBuffered ||
                      since_save.seconds() >= kSecondsBetweenCheckpoints;
@@ -199,6 +210,7 @@ struct SceneRun::Impl {
   void save() {
     if (state.step == saved_step) return;
     const Timer timer;
+    if (stepper != nullptr) stepper->complete(state, warm);
     writer.wait();
     const bool segment = recorder.frame_count() > 0;
     if (segment) recorder.close_segment();
@@ -262,6 +274,7 @@ SceneRun::SceneRun(LoadedScene scene, std::string folder, const RunOptions& opti
     : impl_(std::make_unique<Impl>(std::move(scene), std::move(folder))) {
   if (options.steps && options.time) throw Error("run", "give either steps or time, not both");
   Impl& run = *impl_;
+  run.stepper = options.stepper;
   run.end = options.steps.value_or(run.scene.steps);
   if (options.time) {
     const double count = std::ceil(*options.time / run.scene.settings.h - 1e-9);

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/sweeps_plan.cpp: cells => tasks; contacts of a task => batches of eight.
+// Within a task only the eight contacts of one batch must not share a body: no colouring, so the
+// order from the lowest up survives.
+#include "solver/sweeps_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <tuple>
+
+#include "orthant/base/parallel.hpp"
+
+namespace orthant::internal {
+namespace {
+
+constexpr int kWindow = 64;  // batches that are open at the same time
+
+/// Numbers the cells that hold contacts => slot_of, cells, in any order.
+void number_cells(const SweepProblem& p, SweepPlan& plan) {
+  SweepCell lo = {0, 0}, hi = {-1, -1};
+  bool first = true;
+  for (const SweepContact& c : p.contacts) {
+    if (c.cell == kNoCell) continue;
+    for (std::size_t d = 0; d < 2; ++d) {
+      lo[d] = first ? c.cell[d] : std::min(lo[d], c.cell[d]);
+      hi[d] = first ? c.cell[d] : std::max(hi[d], c.cell[d]);
+    }
+    first = false;
+  }
+  const double width = double(hi[0]) - lo[0] + 1, depth = double(hi[1]) - lo[1] + 1;
+  plan.cells.clear();
+  plan.slot_of.resize(p.contacts.size());
+  const auto new_slot = [&](const SweepCell& cell) {
+    plan.cells.push_back(cell);
+    return static_cast<std::int32_t>(plan.cells.size()) - 1;
+  };
+  std::int32_t apart = -1;  // the slot of what fits into no cell
+  const auto slot_apart = [&] { return apart >= 0 ? apart : apart = new_slot(kNoCell); };
+  if (width * depth <= 4.0 * static_cast<double>(p.contacts.size()) + 64) {
+    plan.count.assign(static_cast<std::size_t>(width * depth), -1);
+    for (std::size_t i = 0; i < p.contacts.size(); ++i) {
+      const SweepCell& cell = p.contacts[i].cell;
+      if (cell == kNoCell) {
+        plan.slot_of[i] = slot_apart();
+        continue;
+      }
+      const auto at = static_cast<std::size_t>(cell[0] - lo[0]) +
+                      static_cast<std::size_t>(width) * static_cast<std::size_t>(cell[1] - lo[1]);
+      if (plan.count[at] < 0) plan.count[at] = new_slot(cell);
+      plan.slot_of[i] = plan.count[at];
+    }
+    return;
+  }
+  plan.slots.clear();  // cells far apart
+  for (std::size_t i = 0; i < p.contacts.size(); ++i) {
+    const SweepCell& cell = p.contacts[i].cell;
+    if (cell == kNoCell) {
+      plan.slot_of[i] = slot_apart();
+      continue;
+    }
+    const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell[0])) << 32 |
+                     static_cast<std::uint32_t>(cell[1]);
+    const auto [found, fresh] = plan.slots.try_emplace(key, 0);
+    if (fresh) found->second = new_slot(cell);
+    plan.slot_of[i] = found->second;
+  }
+}
+
+/// Tasks in an order that the cells alone decide, each with its contacts in the order of the
+/// problem.
+void find_tasks(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
+  number_cells(p, plan);
+  std::vector<std::int32_t> by_cell(plan.cells.size());
+  for (std::size_t i = 0; i < by_cell.size(); ++i) by_cell[i] = static_cast<std::int32_t>(i);
+  const auto key = [&](std::int32_t slot) {
+    const SweepCell& cell = plan.cells[static_cast<std::size_t>(slot)];
+    return std::tuple(colour_of(cell), cell[1], cell[0]);
+  };
+  if (crew != nullptr)
+    std::erase_if(by_cell, [&](std::int32_t slot) {
+      return !crew->mine(plan.cells[static_cast<std::size_t>(slot)]);
+    });
+  std::sort(by_cell.begin(), by_cell.end(),
+            [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+  plan.tasks.resize(by_cell.size());
+  std::vector<std::int32_t> task_of(plan.cells.size(), -1);
+  plan.colours.fill(0);
+  for (std::size_t t = 0; t < by_cell.size(); ++t) {
+    task_of[static_cast<std::size_t>(by_cell[t])] = static_cast<std::int32_t>(t);
+    plan.tasks[t].cell = plan.cells[static_cast<std::size_t>(by_cell[t])];
+    plan.tasks[t].end = 0;
+    ++plan.colours[static_cast<std::size_t>(colour_of(plan.tasks[t].cell)) + 1];
+  }
+  for (int k = 0; k < kSweepColours; ++k) plan.colours[k + 1] += plan.colours[k];
+  std::size_t total = 0;
+  for (std::int32_t& slot : plan.slot_of) {
+    slot = task_of[static_cast<std::size_t>(slot)];
+    if (slot >= 0) ++plan.tasks[static_cast<std::size_t>(slot)].end;
+  }
+  for (SweepTask& task : plan.tasks) {
+    task.begin = total;
+    total += task.end;
+    task.end = task.begin;
+  }
+  plan.order.resize(total);
+  for (std::size_t i = 0; i < plan.slot_of.size(); ++i)
+    if (plan.slot_of[i] >= 0)
+      plan.order[plan.tasks[static_cast<std::size_t>(plan.slot_of[i])].end++] =
+          static_cast<std::int32_t>(i);
+}
+
+/// Counting sort by height; contacts of the same slice stay in their order.
+void sort_by_height(const SweepProblem& p, const SweepTask& task, std::vector<std::int32_t>& order) {
+  constexpr std::size_t kMostSlices = 4096;
+  const std::size_t n = task.end - task.begin;
+  thread_local std::vector<std::int32_t> bucket, unsorted;
+  unsorted.assign(order.begin() + static_cast<std::ptrdiff_t>(task.begin),
+                  order.begin() + static_cast<std::ptrdiff_t>(task.end));
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const std::int32_t i : unsorted) {
+    low = std::min(low, p.contacts[i].height);
+    high = std::max(high, p.contacts[i].height);
+  }
+  const std::size_t slices = std::min(kMostSlices, n);
+  const double scale = high > low ? static_cast<double>(slices - 1) / (high - low) : 0;
+  const auto slice_of = [&](std::int32_t i) {
+    return static_cast<std::size_t>((p.contacts[i].height - low) * scale);
+  };
+  bucket.assign(slices + 1, 0);
+  for (const std::int32_t i : unsorted) ++bucket[slice_of(i) + 1];
+  for (std::size_t i = 0; i < slices; ++i) bucket[i + 1] += bucket[i];
+  for (const std::int32_t i : unsorted)
+    order[task.begin + static_cast<std::size_t>(bucket[slice_of(i)]++)] = i;
+}
+
+/// The row of a body in a task; those that do not move as -1 - place in `still`, until the rows are
+/// counted.
+std::int32_t row_in(const SweepProblem& p, SweepTask& task, std::int32_t body) {
+  if (moves(p.bodies[body])) return body;
+  const auto found = std::find(task.still.begin(), task.still.end(), body);
+  const auto place = static_cast<std::int32_t>(found - task.still.begin());
+  if (found == task.still.end()) task.still.push_back(body);
+  return -1 - place;
+}
+
+/// Puts each contact into the oldest open batch that has a free lane and neither of its bodies.
+/// Bodies that do not move may be in a batch as often as they like. `used` is clear before and
+/// after, for the bodies of this task.
+void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
+  std::vector<std::int32_t>& rows_of = task.rows_of;
+  rows_of.clear();
+  task.still.assign(1, 0);
+  std::uint64_t full = 0;  // open batches without a free lane
+  int count[kWindow] = {};
+  std::size_t first = 0, batches = 0;  // of the open ones; of all
+  const auto close_first = [&] {
+    const std::uint64_t bit = std::uint64_t{1} << (first % kWindow);
+    const std::int32_t* rows = rows_of.data() + 2 * kSweepBatch * first;
+    for (int l = 0; l < 2 * kSweepBatch; ++l)
+      if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
+    full &= ~bit;
+    ++first;
+  };
+  for (std::size_t k = task.begin; k < task.end; ++k) {
+    const std::int32_t i = plan.order[k];
+    const SweepContact& c = p.contacts[i];
+    const std::int32_t a = row_in(p, task, c.a), b = row_in(p, task, c.b);
+    std::uint64_t taken = full;
+    for (const std::int32_t row : {a, b})
+      if (row >= 0) taken |= plan.used[row];
+    const int turn = static_cast<int>(first % kWindow);
+    std::size_t batch = first + static_cast<std::size_t>(std::countr_zero(std::rotr(~taken, turn)));
+    if (~taken == 0 || batch >= first + kWindow) {
+      close_first();
+      batch = batches;
+    }
+    while (batch >= batches) {
+      rows_of.insert(rows_of.end(), 2 * kSweepBatch, -1);
+      count[batches % kWindow] = 0;
+      ++batches;
+    }
+    const std::size_t place = batch % kWindow;
+    const std::uint64_t bit = std::uint64_t{1} << place;
+    const int lane = count[place]++;
+    rows_of[2 * kSweepBatch * batch + static_cast<std::size_t>(lane)] = a;
+    rows_of[2 * kSweepBatch * batch + static_cast<std::size_t>(kSweepBatch + lane)] = b;
+    plan.lane_of[i] = static_cast<std::int32_t>(kSweepBatch * batch) + lane;
+    for (const std::int32_t row : {a, b})
+      if (row >= 0) plan.used[row] |= bit;
+    if (count[place] == kSweepBatch) full |= bit;
+    while (first < batches && (full & (std::uint64_t{1} << (first % kWindow)))) close_first();
+  }
+  while (first < batches) close_first();
+  task.batches = batches;
+}
+
+}  // namespace
+
+void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
+  find_tasks(p, crew, plan);
+  plan.used.assign(p.bodies.size(), 0);
+  plan.lane_of.resize(p.contacts.size());
+  // Tasks of one colour share no body that moves; those of others do.
+  for (int colour = 0; colour < kSweepColours; ++colour) {
+    const std::size_t first = plan.colours[colour];
+    parallel_for(plan.colours[colour + 1] - first, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t t = first + begin; t < first + end; ++t) {
+        sort_by_height(p, plan.tasks[t], plan.order);
+        fill_batches(p, plan, plan.tasks[t]);
+      }
+    });
+  }
+  plan.batches = 0;
+  plan.rows = p.bodies.size() + p.bodies.size() % 2;  // two rows of floats are a line
+  for (SweepTask& task : plan.tasks) {
+    task.first_batch = plan.batches;
+    plan.batches += task.batches;
+    task.first_still = plan.rows;
+    plan.rows += task.still.size() + task.still.size() % 2;
+    const auto last = static_cast<std::int32_t>(task.first_still);
+    for (std::int32_t& row : task.rows_of)
+      if (row < 0) row = last - 1 - row;
+  }
+}
+
+}  // namespace orthant::internal

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/sweeps_plan.hpp: contacts => tasks that may run at the same time => batches of eight.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "orthant/solver/sweeps.hpp"
+#include "solver/sweeps_data.hpp"
+
+namespace orthant::internal {
+
+/// The contacts of one cell.
+struct SweepTask {
+  SweepCell cell = {0, 0};
+  std::size_t begin = 0, end = 0;          // in SweepPlan::order
+  std::size_t first_batch = 0, batches = 0;  // of all; its own
+  std::vector<std::int32_t> rows_of;       // by batch: rows of eight of A, of eight of B
+  // Rows are written back whether they changed or not, so a body that does not move has a row in
+  // every task that meets it: no two threads write the same line. The first is that of the world,
+  // which lanes without a contact have.
+  std::vector<std::int32_t> still;  // bodies
+  std::size_t first_still = 0;      // row of the first
+};
+
+struct SweepPlan {
+  std::vector<SweepTask> tasks;                       // colour by colour, then by cell
+  std::array<std::size_t, kSweepColours + 1> colours = {};  // first task of each
+  std::vector<std::int32_t> order;                    // contacts, task by task, from the lowest up
+  std::vector<std::int32_t> lane_of;                  // by contact: 8 x batch of its task + lane
+  std::size_t batches = 0, rows = 0;
+  std::vector<std::uint64_t> used;                    // by body: the open batches it is in
+
+  // Scratch of finding the tasks.
+  std::vector<std::int32_t> slot_of, count;
+  std::vector<SweepCell> cells;
+  std::unordered_map<std::uint64_t, std::int32_t> slots;
+
+  /// Batch and lane of a contact.
+  std::pair<std::size_t, std::size_t> place_of(const SweepTask& task, std::size_t contact) const {
+    const auto lane = static_cast<std::size_t>(lane_of[contact]);
+    return {task.first_batch + lane / kSweepBatch, lane % kSweepBatch};
+  }
+};
+
+inline bool moves(const SweepBody& body) { return body.inverse_mass > 0; }
+
+/// Tasks of the cells that are swept here (crew null: all), with their batches.
+void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, SweepPlan& plan);
+
+}  // namespace orthant::internal

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ranks_test.py ORTHANT [RANKS]: runs on 1 to RANKS ranks have the same bits; checkpoints go on with another
+number of ranks; what goes wrong is said once. Needs mpirun; more ranks than cores are fine."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ORTHANT = str(Path(sys.argv[1]).resolve())
+RANKS = int(sys.argv[2]) if len(sys.argv) > 2 else 4
+CROWDS = Path(__file__).resolve().parents[2] / "bench/crowds"
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+ENV = dict(os.environ, OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_rmaps_base_oversubscribe="1",
+           OMPI_MCA_mpi_yield_when_idle="1")
+
+CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=16", "--set", "layers=4", "--steps", "24"]
+DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=14", "--set", "layers=3", "--steps", "12"]
+
+
+def run(ranks, *arguments):
+    return subprocess.run([*MPIRUN, "-n", str(ranks), ORTHANT, "run", *arguments], env=ENV, text=True,
+                          capture_output=True, timeout=300)
+
+
+def report(folder):
+    return json.loads((Path(folder) / "report.json").read_text())
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="orthant_mpi_"))
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def hashes(self, scene, counts):
+        found = {}
+        for n in counts:
+            out = self.folder / f"r{n}"
+            done = run(n, *scene, "-o", str(out))
+            self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
+            found[n] = report(out)["state_hash"]
+            if n > 1:  # most of the steps were really shared out
+                shared, steps = map(int, re.search(r"(\d+) of (\d+) steps shared out", done.stdout).groups())
+                self.assertGreater(shared, steps // 2, done.stdout)
+        return found
+
+    def same(self, scene):
+        alone = self.folder / "alone"  # without a launcher
+        done = subprocess.run([ORTHANT, "run", *scene, "-o", str(alone)], text=True, capture_output=True)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        found = self.hashes(scene, range(1, RANKS + 1))
+        self.assertEqual(set(found.values()), {report(alone)["state_hash"]}, found)
+
+    def test_frictional_crowd(self):
+        self.same(CROWD)
+
+    def test_frictional_crowd_to_its_tolerance(self):
+        self.same([*CROWD[:-1], "8", "--set", "step.accuracy=standard"])
+
+    def test_overdamped_rods_without_friction(self):
+        self.same(DRIFT)
+
+    def test_a_checkpoint_goes_on_with_another_number_of_ranks(self):
+        whole = self.folder / "whole"
+        self.assertIn(run(2, *CROWD, "-o", str(whole)).returncode, (0, 1))
+        cut = self.folder / "cut"
+        scene = CROWD[:-2]
+        self.assertIn(run(3, *scene, "--steps", "9", "-o", str(cut)).returncode, (0, 1))
+        self.assertIn(run(2, "--resume", "--steps", "17", "-o", str(cut)).returncode, (0, 1))
+        self.assertIn(run(4, "--resume", "--steps", "24", "-o", str(cut)).returncode, (0, 1))
+        self.assertEqual(report(cut)["state_hash"], report(whole)["state_hash"])
+
+    def test_a_killed_rank_ends_the_run_and_nothing_before_the_checkpoint_is_lost(self):
+        whole = self.folder / "whole"
+        scene = [*CROWD[:-1], "60", "--set", "record.checkpoint_every=5"]
+        self.assertIn(run(2, *scene, "-o", str(whole)).returncode, (0, 1))
+        cut = self.folder / "cut"
+        job = subprocess.Popen([*MPIRUN, "-n", "3", ORTHANT, "run", *scene, "-o", str(cut)], env=ENV,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        begun = time.time()
+        victim = None
+        while time.time() - begun < 120 and job.poll() is None:
+            if (cut / "checkpoint.h5").exists() and report(cut)["step"] >= 5:
+                listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(job.pid)], text=True,
+                                        capture_output=True).stdout.splitlines()
+                victim = int(listed[-1].split()[0])
+                os.kill(victim, signal.SIGKILL)
+                break
+            time.sleep(0.02)
+        self.assertIsNotNone(victim, "the run was over before a rank could be killed")
+        self.assertNotEqual(job.wait(timeout=60), 0)
+        job.stderr.close()
+        self.assertGreaterEqual(report(cut)["step"], 5)
+        self.assertIn(run(2, "--resume", "-o", str(cut), "--steps", "60").returncode, (0, 1))
+        self.assertEqual(report(cut)["state_hash"], report(whole)["state_hash"])
+
+    def test_errors_reach_the_user_once(self):
+        wrong = [
+            (["no_such.yaml", "-o", str(self.folder / "x")], "no_such.yaml"),
+            ([*CROWD, "--set", "nonsense=1", "-o", str(self.folder / "x")], "nonsense"),
+            ([*CROWD, "--set", "step.accuracy=exact", "-o", str(self.folder / "x")], "accuracy exact"),
+            ([*CROWD, "-o", "/proc/nowhere/run"], "cannot be written"),
+            (CROWD, "expected a folder"),
+        ]
+        for arguments, message in wrong:
+            with self.subTest(message=message):
+                done = run(3, *arguments)
+                self.assertNotEqual(done.returncode, 0)
+                told = [line for line in done.stderr.splitlines() if line.startswith("orthant: ")]
+                self.assertEqual(len(told), 1, done.stderr)
+                self.assertIn(message, told[0])
+        self.assertFalse((self.folder / "x" / "checkpoint.h5").exists())
+
+    def test_more_ranks_than_cells(self):
+        scene = [str(CROWDS / "crowd.yaml"), "--set", "side=5", "--set", "layers=3", "--steps", "4"]
+        found = {}
+        for n in (1, 3):
+            out = self.folder / f"few{n}"
+            self.assertIn(run(n, *scene, "-o", str(out)).returncode, (0, 1))
+            found[n] = report(out)["state_hash"]
+        self.assertEqual(found[1], found[3])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
