@@ -5,7 +5,7 @@ import { BatchedMesh, BufferGeometry, Color, Group, InstancedBufferAttribute, In
 import type { Run, Shape } from './format';
 import {
   boxGeometry, capsuleGeometry, discGeometry, hullGeometry, polygonGeometry, rectangleGeometry, sphereGeometry,
-  stadiumGeometry, torusGeometry,
+  stadiumGeometry, torusGeometry, turnedGeometry,
 } from './geometry';
 import { depthMaterial, flatMaterial, solidMaterial } from './materials';
 
@@ -14,11 +14,13 @@ type Drawn = Exclude<Shape, { type: 'half_space' }>;
 interface Slot {
   body: number;
   shape: Drawn;
+  colour: string | null; // its own, where bodies have their own colours
 }
 
 /** Shape kinds that share a geometry share a draw call. */
 const kGroupOf: Record<Drawn['type'], string> = {
   sphere: 'sphere', ellipsoid: 'sphere', capsule: 'capsule', box: 'box', torus: 'torus', hull: 'hull',
+  cylinder: 'cylinder', cone: 'cone', mesh: 'hull',
   disc: 'disc', ellipse: 'ellipse', rectangle: 'rectangle', stadium: 'stadium', polygon: 'polygon',
 };
 
@@ -42,6 +44,8 @@ function unitGeometry(kind: string, n: number): BufferGeometry {
     case 'capsule': return capsuleGeometry(Math.max(3, n - 3));
     case 'torus': return torusGeometry(Math.max(2, Math.round(n / 2)));
     case 'box': return boxGeometry();
+    case 'cylinder': return turnedGeometry(Math.max(3, Math.round(n / 2)), 1);
+    case 'cone': return turnedGeometry(Math.max(3, Math.round(n / 2)), 0);
     case 'disc': return discGeometry(n >= 9 ? 64 : 32, true);
     case 'ellipse': return discGeometry(n >= 9 ? 64 : 32, false);
     case 'rectangle': return rectangleGeometry();
@@ -51,7 +55,7 @@ function unitGeometry(kind: string, n: number): BufferGeometry {
 }
 
 function ownGeometry(shape: Drawn): BufferGeometry {
-  if (shape.type === 'hull') return hullGeometry(shape.vertices, shape.faces);
+  if (shape.type === 'hull' || shape.type === 'mesh') return hullGeometry(shape.vertices, shape.faces);
   if (shape.type === 'polygon') return polygonGeometry(shape.vertices);
   throw new Error(`${shape.type} has no geometry of its own`);
 }
@@ -116,6 +120,7 @@ class ShapeGroup {
   private readonly body: Int32Array;
   private readonly local: Float32Array;
   private readonly plain: Uint8Array; // shape frame = body frame
+  private readonly own: (Color | null)[];
 
   constructor(kind: string, slots: Slot[], planar: boolean, fine: number) {
     if (kind === 'hull' || kind === 'polygon') {
@@ -131,12 +136,14 @@ class ShapeGroup {
     }
     this.sink.object.frustumCulled = false; // instances are everywhere; no bounding sphere a frame
     this.sink.object.castShadow = this.sink.object.receiveShadow = !planar;
+    this.own = slots.map((s) => (s.colour ? new Color(s.colour) : null));
     this.body = Int32Array.from(slots, (s) => s.body);
     this.plain = new Uint8Array(slots.length);
     this.local = new Float32Array(kLocal * slots.length);
     slots.forEach(({ shape }, i) => {
       const scale = [1, 1, 1];
       if (shape.type === 'sphere' || shape.type === 'disc') scale.fill(shape.radius);
+      if (shape.type === 'cylinder' || shape.type === 'cone') scale.splice(0, 3, shape.halfLength, shape.radius, shape.radius);
       if ('half' in shape) shape.half.forEach((h, k) => { scale[k] = h || 1; });
       this.local.set([...shape.position, ...shape.quaternion, ...scale], kLocal * i);
       this.plain[i] = shape.quaternion[0] === 1 && shape.position.every((x) => x === 0) ? 1 : 0;
@@ -183,11 +190,16 @@ class ShapeGroup {
     this.sink.flushMatrices();
   }
 
-  /** `rgb` holds three linear numbers a body. */
-  paint(rgb: Float32Array): void {
+  /** `rgb` holds three linear numbers a body; `own`: what has a colour of its own keeps it. */
+  paint(rgb: Float32Array, own: boolean): void {
     const { body } = this;
     const c = this.sink.colours;
     for (let i = 0; i < body.length; ++i) {
+      const colour = own ? this.own[i] : null;
+      if (colour) {
+        colour.toArray(c, 3 * i);
+        continue;
+      }
       const k = 3 * body[i];
       c[3 * i] = rgb[k];
       c[3 * i + 1] = rgb[k + 1];
@@ -205,12 +217,13 @@ export class BodyField {
   constructor(run: Run) {
     const slots = new Map<string, Slot[]>();
     run.bodies.forEach((b, body) => {
-      for (const shape of b.shapes) {
+      const drawn = b.visuals.length > 0 ? b.visuals : b.shapes.map((shape) => ({ shape, colour: null }));
+      for (const { shape, colour } of drawn) {
         if (shape.type === 'half_space') continue;
         const kind = kGroupOf[shape.type];
         const list = slots.get(kind);
-        if (list) list.push({ body, shape });
-        else slots.set(kind, [{ body, shape }]);
+        if (list) list.push({ body, shape, colour });
+        else slots.set(kind, [{ body, shape, colour }]);
       }
     });
     for (const [kind, list] of slots) {
@@ -224,8 +237,8 @@ export class BodyField {
     for (const g of this.groups) g.place(pose, alive);
   }
 
-  paint(rgb: Float32Array): void {
-    for (const g of this.groups) g.paint(rgb);
+  paint(rgb: Float32Array, own: boolean): void {
+    for (const g of this.groups) g.paint(rgb, own);
   }
 
   setShadows(on: boolean): void {

@@ -15,11 +15,11 @@ interface Placed {
 export type Shape = Placed &
   (
     | { type: 'sphere' | 'disc'; radius: number }
-    | { type: 'capsule' | 'stadium'; radius: number; halfLength: number }
+    | { type: 'capsule' | 'stadium' | 'cylinder' | 'cone'; radius: number; halfLength: number }
     | { type: 'box' | 'ellipsoid'; half: Vec3 }
     | { type: 'rectangle' | 'ellipse'; half: Vec3 } // half[2] is 0
     | { type: 'torus'; major: number; minor: number }
-    | { type: 'hull'; vertices: Float32Array; faces: Uint32Array; key: string }
+    | { type: 'hull' | 'mesh'; vertices: Float32Array; faces: Uint32Array; key: string }
     | { type: 'polygon'; vertices: Float32Array; key: string }
     | { type: 'half_space' }
   );
@@ -29,6 +29,8 @@ export interface Body {
   fixed: boolean;
   colour: string | null;
   shapes: Shape[];
+  /** Drawn in place of the shapes where there are any. */
+  visuals: { shape: Shape; colour: string | null }[];
 }
 
 export interface Contacts {
@@ -175,6 +177,8 @@ function shapeOf(value: unknown, where: string, planar: boolean): Shape {
       return { ...placed, type, radius: size('radius') };
     case 'capsule':
     case 'stadium':
+    case 'cylinder':
+    case 'cone':
       return { ...placed, type, radius: size('radius'), halfLength: size('half_length') };
     case 'box':
     case 'rectangle':
@@ -184,7 +188,8 @@ function shapeOf(value: unknown, where: string, planar: boolean): Shape {
       return { ...placed, type, half: sizes('semi_axes') };
     case 'torus':
       return { ...placed, type, major: size('major'), minor: size('minor') };
-    case 'hull': {
+    case 'hull':
+    case 'mesh': {
       const vertices = arrayOf(Float32Array, s.vertices, `${where}.vertices`);
       const faces = arrayOf(Uint32Array, s.faces, `${where}.faces`);
       if (vertices.length % 3 || faces.length % 3) throw new FormatError(`${where}: vertices and faces come in threes`);
@@ -212,6 +217,10 @@ function bodyOf(value: unknown, index: number, planar: boolean): Body {
     fixed: b.fixed === true,
     colour: /^#[0-9a-f]{6}$/i.test(colour) ? colour : null,
     shapes: listOf(b.shapes, `${where}.shapes`).map((s, i) => shapeOf(s, `${where}.shapes[${i}]`, planar)),
+    visuals: (b.visuals === undefined ? [] : listOf(b.visuals, `${where}.visuals`)).map((v, i) => {
+      const own = textOf(objectOf(v, `${where}.visuals[${i}]`).colour, '');
+      return { shape: shapeOf(v, `${where}.visuals[${i}]`, planar), colour: /^#[0-9a-f]{6}$/i.test(own) ? own : null };
+    }),
   };
 }
 

@@ -18,6 +18,9 @@ function shapeJson(s: Shape): object {
     case 'ellipsoid': return { ...placed, semi_axes: s.half };
     case 'ellipse': return { ...placed, semi_axes: s.half.slice(0, 2) };
     case 'torus': return { ...placed, major: s.major, minor: s.minor };
+    case 'cylinder':
+    case 'cone': return { ...placed, radius: s.radius, half_length: s.halfLength };
+    case 'mesh':
     case 'hull': return { ...placed, vertices: base64(s.vertices), faces: base64(s.faces) };
     case 'polygon': return { ...placed, vertices: base64(s.vertices) };
     case 'half_space': return placed;
@@ -31,6 +34,7 @@ export function encodeRun(run: Run): object {
     bodies_count: run.count,
     bodies: run.bodies.map((b) => ({
       name: b.name, fixed: b.fixed, ...(b.colour ? { colour: b.colour } : {}), shapes: b.shapes.map(shapeJson),
+      visuals: b.visuals.map(({ shape, colour }) => ({ ...shapeJson(shape), ...(colour ? { colour } : {}) })),
     })),
     time: base64(run.time), poses: base64(run.poses),
     ...(run.velocities ? { velocities: base64(run.velocities) } : {}),

@@ -23,7 +23,12 @@ enum class ShapeWord : unsigned char {
   Hull,
   HalfSpace,
   Ellipsoid,
+  Cylinder,
+  Cone,
   Torus,
+  RoundedHull,
+  Mesh,
+  HeightField,
   Disc,
   Stadium,
   Rectangle,
@@ -67,6 +72,9 @@ struct ShapeDescription {
   double major = 0, minor = 0;
   std::vector<double> half = {};
   std::vector<Vec3> points = {};
+  std::vector<double> triangles = {};  ///< corners of a mesh, 3 a triangle
+  int rows = 0;
+  std::vector<double> heights = {};
   std::string file = {};
   double scale = 1;
   Vec3 position = Vec3::Zero();
@@ -78,6 +86,13 @@ struct ShapeDescription {
   std::int64_t group = 1, mask = 0xffffffff;
   std::string name = {};
   Where where = {};
+};
+
+/// Seen, not touched: a shape, or the triangles of a file.
+struct VisualDescription {
+  ShapeDescription shape = {};  ///< with `file` set only its place counts
+  Vec3 scale = Vec3::Ones();    ///< of the file
+  Colour colour = {};
 };
 
 struct BodyDescription {
@@ -96,6 +111,7 @@ struct BodyDescription {
   double drag = 1;
   std::optional<double> length = {};
   Colour colour = {};
+  std::vector<VisualDescription> visuals = {};  ///< of robots; not in scene files
   Where where = {};
 };
 

@@ -42,7 +42,7 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
   const auto need_points = [&] {
     if (s.points.empty())
       throw Error(s.where.text(), "a " + std::string(choice_name(s.type)) + " needs 'points'" +
-                                      (s.type == ShapeWord::Hull ? " or 'file'" : ""));
+                                      (s.type != ShapeWord::Polygon ? " or 'file'" : ""));
   };
   switch (s.type) {
     case ShapeWord::Sphere:
@@ -61,8 +61,43 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
       const double* x = sized(s.semi_axes, "semi_axes", 2);
       return Shape::ellipse(x[0], x[1], name);
     }
+    case ShapeWord::Cylinder:
+      return Shape::cylinder(s.radius, s.half_length, name);
+    case ShapeWord::Cone:
+      return Shape::cone(s.radius, s.half_length, name);
     case ShapeWord::Torus:
       return Shape::torus(s.major, s.minor, name);
+    case ShapeWord::RoundedHull:
+      need_points();
+      return Shape::rounded_hull(s.points, s.radius, name);
+    case ShapeWord::Mesh: {
+      need_points();
+      std::vector<std::array<std::int32_t, 3>> triangles;
+      if (s.triangles.empty() || s.triangles.size() % 3 != 0)
+        throw Error(s.where.text(), "'triangles' must hold 3 corners each, found " +
+                                        std::to_string(s.triangles.size()) + " numbers");
+      for (std::size_t i = 0; i < s.triangles.size(); i += 3) {
+        std::array<std::int32_t, 3> t{};
+        for (std::size_t k = 0; k < 3; ++k) {
+          const double n = s.triangles[i + k];
+          if (n != std::floor(n) || n >= static_cast<double>(s.points.size()))
+            throw Error(s.where.text(), "'triangles' has the corner " + to_text(n) + "; allowed: 0 to " +
+                                            std::to_string(s.points.size() - 1));
+          t[k] = static_cast<std::int32_t>(n);
+        }
+        triangles.push_back(t);
+      }
+      return Shape::mesh(s.points, triangles, name);
+    }
+    case ShapeWord::HeightField: {
+      const double* x = sized(s.half, "half", 2);
+      if (s.heights.size() % static_cast<std::size_t>(s.rows) != 0)
+        throw Error(s.where.text(), "'heights' has " + std::to_string(s.heights.size()) +
+                                        " numbers, which " + std::to_string(s.rows) +
+                                        " rows do not share evenly");
+      return Shape::height_field(s.heights, s.rows,
+                                 static_cast<int>(s.heights.size()) / s.rows, x[0], x[1], name);
+    }
     case ShapeWord::Hull:
       need_points();
       return Shape::hull(s.points, name);
@@ -282,6 +317,28 @@ class SceneBuilder {
     return {scene_.where.file, 0, 0};
   }
 
+  /// Places are in the frame of the description; the model's body has its frame at its centre.
+  std::vector<Visual> visuals_of(const Model& model, const State& state) const {
+    std::vector<Visual> out;
+    for (std::size_t i = 0; i < bodies_.size(); ++i) {
+      const BodyDescription& d = bodies_[i];
+      const Pose X_WS{d.position, orientation_of(d.orientation, d.rotation, d.where)};
+      const Pose X_BS = compose(inverse(body_pose(model.bodies()[i], state.q.data())), X_WS);
+      for (const VisualDescription& v : d.visuals) {
+        Visual visual;
+        visual.body = static_cast<Index>(i);
+        visual.X_BV =
+            compose(X_BS, Pose{v.shape.position, v.shape.orientation.value_or(Quat{})});
+        visual.colour = v.colour.text;
+        visual.file = v.shape.file;
+        visual.scale = v.scale;
+        if (visual.file.empty()) visual.shape = make_shape(v.shape, d.name);
+        out.push_back(std::move(visual));
+      }
+    }
+    return out;
+  }
+
   LoadedScene finish() {
     Model model = build_model();
     if (model.bodies().empty() && model.flexible_parts().empty())
@@ -292,6 +349,7 @@ class SceneBuilder {
     std::vector<std::string> colours;
     colours.reserve(bodies_.size());
     for (const BodyDescription& body : bodies_) colours.push_back(body.colour.text);
+    std::vector<Visual> visuals = visuals_of(model, state);
     const StepSettings& s = scene_.step;
     if (s.pyramid_directions % 2 != 0)
       throw Error(scene_.where.text(), "step.pyramid_directions must be even, found " +
@@ -312,6 +370,7 @@ class SceneBuilder {
             .steps = steps,
             .controls = std::move(controls_),
             .colours = std::move(colours),
+            .visuals = std::move(visuals),
             .resolved = write_scene(scene_),
             .notes = context_.notes};
   }
