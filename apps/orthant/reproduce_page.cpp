@@ -25,7 +25,7 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid var(-
 th { vertical-align: bottom; font-weight: 600 } th:first-child, td:first-child { text-align: left }
 .theirs { background: var(--theirs) }
 .good { color: var(--good) } .bad { color: var(--bad); font-weight: 600 }
-figure { display: inline-block; margin: .8rem .8rem .3rem 0; vertical-align: top }
+figure { display: inline-block; width: calc(50% - 1rem); min-width: 20rem; margin: .8rem .8rem .3rem 0; vertical-align: top }
 figure img { max-width: 100%; max-height: 440px; background: white; border: 1px solid var(--line) }
 code { background: #8882; padding: .1em .3em; border-radius: 3px }
 details { margin: .6rem 0 }

@@ -30,6 +30,14 @@ constexpr SourceText kSources[] = {
 };
 
 constexpr std::array kExperiments = {
+    Experiment{"discs", "gradient of 50 steps of discs in contact, beside other engines",
+               Source::Engine, 3, 30, run_discs},
+    Experiment{"mass", "a mass inferred from a motion with impacts", Source::Engine, 0.1, 0.1,
+               run_mass},
+    Experiment{"kinks", "elastic impact, books without pressure: every kink named",
+               Source::Gradient, 0.1, 0.1, run_kinks},
+    Experiment{"notes", "a sliding block: noise, models that stick, what is found from data",
+               Source::Notes, 2, 20, run_notes},
     Experiment{"ellipsoids", "two ellipsoids pushed past each other, against the exact motion",
                Source::Relcp, 3, 60, run_ellipsoids},
     Experiment{"capsules", "three capsules that overlap: jitter, and none", Source::Relcp, 1, 1,

@@ -76,6 +76,8 @@ class ArithmeticReader {
   }
 
   std::string_view text() const { return text_; }
+  /// How far it has read, for messages.
+  std::size_t position() const { return at_; }
 
  private:
   static constexpr int kMaxDepth = 64;

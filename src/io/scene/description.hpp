@@ -36,7 +36,7 @@ enum class ShapeWord : unsigned char {
   HalfPlane,
   Ellipse
 };
-enum class ForceWord : unsigned char { Body, Point, Spring, Nodes };
+enum class ForceWord : unsigned char { Body, Point, Spring, Nodes, Field, Flow };
 enum class FlexibleWord : unsigned char { Box, Cylinder, Ball, Rectangle, Disc, File, Mesh };
 enum class ActuatorWord : unsigned char { Joint, Body, Target, Speed };
 enum class PopulationWord : unsigned char { Grid, Lattice, Random };
@@ -53,6 +53,12 @@ struct Colour {
 /// One to three counts, the others 1.
 struct Counts {
   std::array<int, 3> n = {1, 1, 1};
+};
+
+/// Formulas of the components of a vector (force/formula.hpp), and where the first one stands.
+struct FormulaList {
+  std::vector<std::string> texts;
+  Where where;
 };
 
 /// Names and values, in the order of the file.
@@ -172,6 +178,8 @@ struct ForceDescription {
   std::vector<double> times = {}, factors = {};
   double stiffness = 0, damping = 0;
   std::optional<double> rest = {};
+  FormulaList formula = {};
+  std::vector<std::string> bodies = {};
   Where where = {};
 };
 

@@ -359,6 +359,34 @@ std::string Codec<Directions>::schema(const FieldOptions&) {
   return R"({"type": "string", "pattern": "^[xyz]*$"})";
 }
 
+FormulaList Codec<FormulaList>::read(ReadContext& c, const YamlPtr& n, const FieldOptions&) {
+  FormulaList out;
+  out.where = n->where;
+  const auto add = [&](const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::Scalar)
+      c.fail(node, "expected a formula such as \"-x*sin(r)/r\", found " + kind_text(node));
+    out.texts.push_back(c.text_of(node));
+  };
+  if (n->kind == YamlNode::Kind::Sequence)
+    for (const YamlPtr& item : n->items) add(*item);
+  else
+    add(*n);
+  if (!n->items.empty()) out.where = n->items[0]->where;
+  return out;
+}
+std::string Codec<FormulaList>::write(const FormulaList& v) {
+  std::string out;
+  for (const std::string& text : v.texts)
+    out += (out.empty() ? "[" : ", ") + scalar_text(text);
+  return out.empty() ? out : out + "]";
+}
+std::string Codec<FormulaList>::type(const FieldOptions&) {
+  return "formula, or a list of one for each component";
+}
+std::string Codec<FormulaList>::schema(const FieldOptions&) {
+  return R"({"anyOf": [{"type": ["string", "number"]}, {"type": "array", "items": {"type": ["string", "number"]}}]})";
+}
+
 ParameterList Codec<ParameterList>::read(ReadContext& c, const YamlPtr& n, const FieldOptions&) {
   ParameterList out;
   if (n->kind != YamlNode::Kind::Map)

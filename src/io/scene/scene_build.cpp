@@ -8,6 +8,7 @@
 
 #include "io/scene/scene_reader.hpp"
 #include "io/scene/tables.hpp"
+#include "orthant/force/field.hpp"
 
 namespace orthant::io {
 namespace {
@@ -266,7 +267,33 @@ class SceneBuilder {
       case ForceWord::Nodes:
         builder_.add_force(NodeForceSpec{f.name, f.part, force_nodes(f), f.force});
         break;
+      case ForceWord::Field:
+      case ForceWord::Flow:
+        add_field(f);
+        break;
     }
+  }
+
+  /// One callback for each body, so that each has its derivatives.
+  void add_field(const ForceDescription& f) {
+    const std::string where = f.formula.where.text();
+    const bool flow = f.type == ForceWord::Flow;
+    if (flow && scene_.world.law != LawOfMotion::Overdamped)
+      throw Error(f.where.text(), "a flow needs 'law: overdamped': its drag is that law's");
+    const VectorFormula formula = vector_formula(f.formula.texts, where);
+    std::vector<std::string> names = f.bodies;
+    if (names.empty())
+      for (const BodyDescription& body : bodies_)
+        if (body.motion == MotionWord::Dynamic) names.push_back(body.name);
+    for (const std::string& body : names) {
+      const std::string name = f.name + "/" + body;
+      remember("force", name, f.where);
+      builder_.add_force(CallbackSpec{
+          name, body,
+          flow ? flow_force(formula, body, scene_.step.drag_ratio, where)
+               : field_force(formula, body, where)});
+    }
+    fields_ = true;
   }
 
   void add_actuator(const ActuatorDescription& a) {
@@ -345,6 +372,12 @@ class SceneBuilder {
       throw Error(scene_.where.text(), "the scene has no bodies; add some under 'bodies'");
     Parameters parameters = model.default_parameters();
     State state = model.rest_state();
+    if (fields_) {  // a formula that is not finite where its bodies start is an error of the file
+      VecX force = VecX::Zero(model.v_size());
+      for (const Force& f : model.forces())
+        if (f.kind == ForceKind::Callback)
+          f.callback->add_force(model, parameters, state.q, state.v, state.t, force);
+    }
     state.rng[0] = static_cast<std::uint64_t>(scene_.run.seed);
     std::vector<std::string> colours;
     colours.reserve(bodies_.size());
@@ -382,6 +415,7 @@ class SceneBuilder {
   std::vector<std::pair<std::string, Mesh>> parts_;  // meshes of flexible parts, by name
   std::vector<ControlTable> controls_;
   std::map<std::string, Where> places_;
+  bool fields_ = false;  // some force is a formula
 };
 
 }  // namespace

@@ -338,7 +338,9 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
   using T = ForceDescription;
   static const Table<T> table =
       Table<T>("force", "A force that is always there.")
-          .by_type(&T::type, "at the centre of mass, at a point, between two points, or on nodes")
+          .by_type(&T::type,
+                   "at the centre of mass, at a point, between two points, on nodes, by a formula of "
+                   "the place; `flow`: the drag of a medium that moves (overdamped law)")
           .add("name", &T::name, "", {.required = true})
           .add("body", &T::body, "that it acts on", {.required = true, .only = {"body", "point"}})
           .add("part", &T::part, "a flexible part", {.required = true, .only = {"nodes"}})
@@ -359,7 +361,13 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
           .add("point_b", &T::point_b, "in the frame of b", {.unit = "m", .only = {"spring"}})
           .add("stiffness", &T::stiffness, "", {.unit = "N/m", .lo = 0, .only = {"spring"}})
           .add("damping", &T::damping, "", {.unit = "N s/m", .lo = 0, .only = {"spring"}})
-          .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = {"spring"}});
+          .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = {"spring"}})
+          .add("formula", &T::formula,
+               "force [N], or velocity of the flow [m/s], of x, y, z, r (distance from the origin), "
+               "vx, vy, vz, t; one formula serves all components, x is then the component",
+               {.required = true, .only = {"field", "flow"}})
+          .add("bodies", &T::bodies, "that it acts on; default: all that move",
+               {.only = {"field", "flow"}});
   return table;
 }
 

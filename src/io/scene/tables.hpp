@@ -72,7 +72,9 @@ struct Choices<ForceWord> {
   static constexpr std::pair<std::string_view, ForceWord> list[] = {{"body", ForceWord::Body},
                                                                     {"point", ForceWord::Point},
                                                                     {"spring", ForceWord::Spring},
-                                                                    {"nodes", ForceWord::Nodes}};
+                                                                    {"nodes", ForceWord::Nodes},
+                                                                    {"field", ForceWord::Field},
+                                                                    {"flow", ForceWord::Flow}};
 };
 template <>
 struct Choices<FlexibleWord> {

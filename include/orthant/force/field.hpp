@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// force/field.hpp: forces and flows given by formulas, as callbacks of one body each.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "orthant/force/formula.hpp"
+#include "orthant/model/model.hpp"
+
+namespace orthant {
+
+/// Formulas of the components of a vector, shared by all bodies they act on.
+using VectorFormula = std::shared_ptr<const std::vector<Formula>>;
+
+/// Three texts, in the plane two, or one for all components, in which x means the component. Throws
+/// Error(where, …).
+VectorFormula vector_formula(const std::vector<std::string>& texts, const std::string& where);
+
+/// F(x, v, t) [N] at the centre of mass of a body, with its derivatives: implicit in the step, exact
+/// in gradients. Throws Error(where, …) where it is not finite.
+std::shared_ptr<const ForceCallback> field_force(VectorFormula formulas, std::string body,
+                                                 std::string where);
+
+/// The drag of a background flow u(x, t) [m/s] on a body of the overdamped law: force ζ u, with
+/// ζ = drag·length across the body axis (x) and 1/drag_ratio of that along it; torque
+/// drag·length³/12 · ½ ∇ × u. The flow is taken at the centre: strain does not turn long bodies.
+std::shared_ptr<const ForceCallback> flow_force(VectorFormula formulas, std::string body,
+                                                double drag_ratio, std::string where);
+
+}  // namespace orthant
