@@ -85,8 +85,10 @@ void Stage::set(const StageArguments& x, std::size_t index) {
     scale_.v_free.array() += closed / std::max(x.gradient.solution.floating_tolerance, 1e-15);
   }
   gradient_.reset();  // its memory serves the next
-  gradient_.emplace(assembly_.problem, scale_, record.solution, x.gradient.solution,
-                    record.residual.value);
+  SolutionGradientSettings solution = x.gradient.solution;
+  // Rows found on the way are no face: a change need not keep them consistent.
+  if (!x.trials.empty()) solution.settle = false;
+  gradient_.emplace(assembly_.problem, scale_, record.solution, solution, record.residual.value);
   find_displacement();
   find_ties(x.gradient.solution.floating_tolerance);
   for (const FlexibleContact& contact : record.contacts.flexible)
