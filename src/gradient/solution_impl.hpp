@@ -44,10 +44,9 @@ struct SolutionGradient::Impl {
   void settle_pyramids();
   /// Contacts on a border that another answer, with the same motion, holds strictly inside.
   void settle_redundant();
-  /// Some impulses of these blocks and rows of joints, `size` rows, do the same to the velocities as
-  /// those found and are strictly inside all cones.
-  bool holds_inside(std::span<const std::size_t> rows, std::span<const Index> joints,
-                    Index size) const;
+  /// Some impulses of these blocks, `size` rows, do the same to the velocities as those found and are
+  /// strictly inside all cones.
+  bool holds_inside(std::span<const std::size_t> rows, Index size) const;
   /// Moves x to the central path and differentiates the laws there.
   void follow_path();
   double smooth_laws(VecX& residual);

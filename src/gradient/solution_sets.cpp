@@ -37,12 +37,6 @@ void set_state(BlockDerivative& block, int dim, ContactState state) {
 
 /// The nearest impulse that is inside the set of the law by `depth` and the share 1 − `share`.
 void move_inside(const Law& law, double depth, double share, double* lambda) {
-  if (law.kind == LawKind::Free) return;
-  if (law.kind == LawKind::Box) {
-    const double width = law.hi - law.lo, edge = std::isfinite(width) ? share * width : depth;
-    lambda[0] = std::clamp(lambda[0], law.lo + edge, law.hi - edge);
-    return;
-  }
   lambda[0] = std::max(lambda[0], depth);
   if (!law.is_frictional()) return;
   const ConeGroups groups = groups_of(law);
@@ -52,6 +46,11 @@ void move_inside(const Law& law, double depth, double share, double* lambda) {
     const double length = norm_of(lambda + at, groups.size[g]);
     for (int i = 0; i < groups.size[g] && length > most; ++i) lambda[at + i] *= most / length;
   }
+}
+
+/// A row of its own that only pushes, or a cone.
+bool is_contact(const Law& law) {
+  return law.is_frictional() || (law.kind == LawKind::Orthant && law.dim == 1);
 }
 
 /// w_s = μ λ_n − Eᵀλ_f of rows that bodies take part in, not just any row of a complementarity
@@ -107,66 +106,40 @@ void SolutionGradient::Impl::settle_pyramids() {
 }
 
 void SolutionGradient::Impl::settle_redundant() {
-  if (!p->F.empty() || settings.mode != GradientMode::Exact) return;
+  if (!settings.settle || !p->F.empty() || settings.mode != GradientMode::Exact) return;
   const auto floats = [&](std::size_t c) {
-    return blocks[c].closed && blocks[c].state[0] == ContactState::Floating;
+    return blocks[c].closed && blocks[c].state[0] == ContactState::Floating && is_contact(p->laws[c]);
   };
   std::vector<unsigned char> done(blocks.size(), 0);
   for (std::size_t first = 0; first < blocks.size(); ++first) {
     if (!floats(first) || done[first]) continue;
-    // All closed blocks and joints that act on the bodies of this one, on theirs, and so on.
-    std::vector<std::size_t> rows = {first};
-    std::vector<Index> joints, bodies;
-    std::vector<unsigned char> joined(static_cast<std::size_t>(p->C.row_block_count()), 0);
-    done[first] = 1;
-    const auto meets = [&](std::span<const BlockRows::Entry> entries) {
-      return std::any_of(entries.begin(), entries.end(), [&](const BlockRows::Entry& entry) {
-        return std::find(bodies.begin(), bodies.end(), entry.block) != bodies.end();
-      });
+    // All closed contacts of the same bodies: what a change does to one face it does consistently.
+    const auto bodies = p->D.entries(static_cast<Index>(first));
+    const auto same_bodies = [&](std::size_t c) {
+      const auto other = p->D.entries(static_cast<Index>(c));
+      return std::equal(bodies.begin(), bodies.end(), other.begin(), other.end(),
+                        [](const auto& a, const auto& b) { return a.block == b.block; });
     };
-    const auto take = [&](std::span<const BlockRows::Entry> entries) {
-      for (const BlockRows::Entry& entry : entries)
-        if (std::find(bodies.begin(), bodies.end(), entry.block) == bodies.end())
-          bodies.push_back(entry.block);
-    };
-    take(p->D.entries(static_cast<Index>(first)));
-    Index size = p->laws[first].dim;
-    for (bool grown = true; grown && size <= kMostRows;) {
-      grown = false;
-      for (std::size_t c = 0; c < blocks.size(); ++c) {
-        if (done[c] || !blocks[c].closed || !meets(p->D.entries(static_cast<Index>(c)))) continue;
-        done[c] = 1;
-        rows.push_back(c);
-        take(p->D.entries(static_cast<Index>(c)));
-        size += p->laws[c].dim;
-        grown = true;
-      }
-      for (Index j = 0; j < p->C.row_block_count(); ++j) {
-        if (joined[static_cast<std::size_t>(j)] || !meets(p->C.entries(j))) continue;
-        joined[static_cast<std::size_t>(j)] = 1;
-        joints.push_back(j);
-        take(p->C.entries(j));
-        size += p->C.dim(j);
-        grown = true;
-      }
+    std::vector<std::size_t> rows;
+    Index size = 0;
+    for (std::size_t c = 0; c < blocks.size(); ++c) {
+      if (!blocks[c].closed || !is_contact(p->laws[c]) || !same_bodies(c)) continue;
+      done[c] = 1;
+      rows.push_back(c);
+      size += p->laws[c].dim;
     }
-    if (size > kMostRows || !holds_inside(rows, joints, size)) continue;
+    if (size > kMostRows || !holds_inside(rows, size)) continue;
     for (const std::size_t c : rows)
       if (floats(c)) set_state(blocks[c], p->laws[c].dim, ContactState::Stick);
   }
 }
 
-bool SolutionGradient::Impl::holds_inside(std::span<const std::size_t> rows,
-                                          std::span<const Index> joints, Index size) const {
-  // Columns of Bᵀ: impulses, in units of √τ; rows: what each does to the velocities.
-  MatX B = MatX::Zero(nv, size);
-  VecX y(size), unit = VecX::Ones(size);
-  const auto put = [&](const BlockRows& M, Index block, Index at) {
-    const double* a = M.values(block);
-    for (const BlockRows::Entry& entry : M.entries(block))
-      for (Index r = 0; r < M.dim(block); ++r)
-        for (Index c = 0; c < entry.width; ++c) B(entry.column + c, at + r) = *a++ * unit[at + r];
-  };
+bool SolutionGradient::Impl::holds_inside(std::span<const std::size_t> rows, Index size) const {
+  // Columns: impulses in units of √τ; rows: what each does to the velocities.
+  Index width = 0;
+  for (const BlockRows::Entry& entry : p->D.entries(static_cast<Index>(rows[0]))) width += entry.width;
+  MatX B(width, size);
+  VecX y(size), unit(size);
   Index at = 0;
   double load = 0;
   for (const std::size_t c : rows) {
@@ -175,17 +148,18 @@ bool SolutionGradient::Impl::holds_inside(std::span<const std::size_t> rows,
       unit[at + r] = std::sqrt(tau[offset[c] + r]);
       y[at + r] = x.lambda[offset[c] + r] / unit[at + r];
     }
-    if (p->laws[c].kind != LawKind::Box) load += x.lambda[offset[c]];
-    put(p->D, static_cast<Index>(c), at);
+    load += x.lambda[offset[c]];
+    const double* a = p->D.values(static_cast<Index>(c));
+    Index column = 0;
+    for (const BlockRows::Entry& entry : p->D.entries(static_cast<Index>(c))) {
+      for (Index r = 0; r < dim; ++r)
+        for (Index k = 0; k < entry.width; ++k) B(column + k, at + r) = *a++ * unit[at + r];
+      column += entry.width;
+    }
     at += dim;
   }
   if (!(load > 0)) return false;
   load /= static_cast<double>(rows.size());
-  for (const Index j : joints) {
-    for (Index r = 0; r < p->C.dim(j); ++r) y[at + r] = x.gamma[p->C.row_begin(j) + r];
-    put(p->C, j, at);
-    at += p->C.dim(j);
-  }
   // ν with B ν = 0: what is left of a vector without its part in the range of Bᵀ.
   Eigen::ColPivHouseholderQR<MatX> qr(B.transpose());
   qr.setThreshold(kDependent);

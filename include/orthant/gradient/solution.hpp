@@ -57,6 +57,9 @@ struct SolutionGradientSettings {
   double proximal = 1e-9;            ///< regularisation of redundant rows, refined away [-]
   double tolerance = 1e-11;          ///< of the linear solves, relative [-]
   int max_refinements = 60;
+  /// Contacts of a pair on a border that another answer with the same motion holds strictly inside
+  /// count as inside.
+  bool settle = true;
 };
 
 /// What is known about the derivative: read it before trusting the numbers.
