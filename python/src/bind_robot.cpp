@@ -5,6 +5,7 @@
 #include "common.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/robot/articulation.hpp"
+#include "orthant/robot/sensors.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 
@@ -47,9 +48,76 @@ auto call(F f) {
   };
 }
 
+nb::object vector(const Vec3& x) { return nb::cast(to_numpy(VecX(x))); }
+
+void bind_sensors(nb::module_& m) {
+  nb::class_<JointReading>(m, "JointReading",
+                           "A joint after a step; efforts along its coordinate are means over it.")
+      .def_ro("position", &JointReading::position, "Coordinate [m, rad].")
+      .def_ro("velocity", &JointReading::velocity, "Its rate.")
+      .def_ro("motor", &JointReading::motor, "Effort of servo or motor, within its limit [N, N m].")
+      .def_ro("actuator", &JointReading::actuator, "Effort of its actuators [N, N m].")
+      .def_ro("limit", &JointReading::limit, "Effort of the stops [N, N m].")
+      .def_ro("friction", &JointReading::friction, "Effort of dry friction [N, N m].");
+  nb::class_<FrameReading>(m, "FrameReading", "Pose and velocity of a frame, world axes.")
+      .def_ro("pose", &FrameReading::pose, "Where it is.")
+      .def_prop_ro("velocity", [](const FrameReading& r) { return vector(r.velocity); },
+                   "Of its origin [m/s].")
+      .def_prop_ro("angular_velocity",
+                   [](const FrameReading& r) { return vector(r.angular_velocity); }, "[rad/s].");
+  nb::class_<ImuReading>(m, "ImuReading", "An inertial measurement unit, in its own axes.")
+      .def_prop_ro("acceleration", [](const ImuReading& r) { return vector(r.acceleration); },
+                   "Against free fall, mean over the step [m/s^2].")
+      .def_prop_ro("angular_velocity",
+                   [](const ImuReading& r) { return vector(r.angular_velocity); }, "[rad/s].");
+  nb::class_<TouchReading>(m, "TouchReading", "What presses on a shape.")
+      .def_prop_ro("force", [](const TouchReading& r) { return vector(r.force); },
+                   "On the shape, world axes, mean over the step [N].")
+      .def_ro("contacts", &TouchReading::contacts, "Contacts that press.")
+      .def_ro("sliding", &TouchReading::sliding, "One of them at least slides.")
+      .def_prop_ro("touches", &TouchReading::touches, "Anything presses.");
+  m.def(
+      "read_joints",
+      [](const Model& model, const Parameters& p, const StepRecord& record) {
+        nb::dict out;
+        const auto readings = read_joints(model, p, record);
+        for (std::size_t i = 0; i < readings.size(); ++i)
+          out[nb::str(model.joints()[i].name.c_str())] = nb::cast(readings[i]);
+        return out;
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("record"),
+      "JointReading by name, from a recorded step.");
+  m.def(
+      "read_frame",
+      [](const Model& model, const StateHolder& x, const std::string& frame) {
+        validate(model, x.get());
+        return read_frame(model, x.get(), find_frame_ref(model, frame));
+      },
+      nb::arg("model"), nb::arg("state"), nb::arg("frame"), "Pose and velocity of a frame.");
+  m.def(
+      "read_imu",
+      [](const Model& model, const Parameters& p, const StepRecord& record,
+         const std::string& frame) {
+        return read_imu(model, p, record, find_frame_ref(model, frame));
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("record"), nb::arg("frame"),
+      "What an inertial unit at a frame reads in a recorded step.");
+  m.def(
+      "read_touch",
+      [](const Model& model, const Parameters& p, const StepRecord& record,
+         const std::string& shape) {
+        (void)model.find_shape(shape);
+        return read_touch(read_contacts(model, p, record), shape,
+                          record.after.t - record.before.t);
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("record"), nb::arg("shape"),
+      "Force and state of all contacts of a shape in a recorded step.");
+}
+
 }  // namespace
 
 void bind_robot(nb::module_& m) {
+  bind_sensors(m);
   using A = Articulation;
   nb::enum_<CoordinateKind>(m, "CoordinateKind", "How a body moves against its parent.")
       .value("Weld", CoordinateKind::Weld)

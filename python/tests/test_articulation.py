@@ -104,3 +104,26 @@ def test_pinocchio_has_the_same_dynamics(tmp_path, rng, fixed):
     assert worst["jacobian"] < 1e-10
     assert worst["frame"] < 1e-10
     assert worst["centre of mass"] < 1e-10
+
+
+def test_sensors_of_a_recorded_step(tmp_path):
+    scene = load(write_robot(tmp_path), fixed=True)
+    m, p, x = scene.model, scene.parameters, scene.state
+    record = ot.StepRecord()
+    for _ in range(3):
+        ot.step(m, p, scene.settings, x, record=record)
+    joints = ot.read_joints(m, p, record)
+    tree = ot.Articulation(m)
+    q, u = tree.positions(p, x), tree.velocities(p, x)
+    for j in tree.joints:
+        assert joints[j.name].position == pytest.approx(q[j.q_begin], abs=1e-13)
+        assert joints[j.name].velocity == pytest.approx(u[j.u_begin], abs=1e-12)
+        assert joints[j.name].motor == 0
+    tree.write(p, q, u, x)  # a step leaves the speeds of its start: the bodies' agree to order h
+    frame = ot.read_frame(m, x, "foot0")
+    np.testing.assert_allclose(frame.pose.x, tree.pose(p, x, q, "foot0").x, atol=1e-13)
+    np.testing.assert_allclose(np.r_[frame.velocity, frame.angular_velocity], tree.jacobian(p, x, q, "foot0") @ u,
+                               atol=1e-12)
+    assert np.isfinite(ot.read_imu(m, p, record, "foot0").acceleration).all()
+    with pytest.raises(ot.Error):
+        ot.read_touch(m, p, record, "no such shape")

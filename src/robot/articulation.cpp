@@ -169,10 +169,10 @@ Index Articulation::find(std::string_view joint) const {
                                   (near.empty() ? "" : " (did you mean '" + near + "'?)"));
 }
 
-FrameRef Articulation::frame(std::string_view name) const {
-  for (const Frame& f : model_->frames())
+FrameRef find_frame_ref(const Model& model, std::string_view name) {
+  for (const Frame& f : model.frames())
     if (f.name == name) return {f.body, f.X_BF};
-  return {model_->find_body(name), {}};
+  return {model.find_body(name), {}};
 }
 
 void Articulation::check(const VecX& q, const VecX* u, const VecX* a) const {

@@ -39,6 +39,9 @@ struct FrameRef {
   Pose X_BF = {};
 };
 
+/// A frame of the model, or a body where no frame has the name; throws Error.
+FrameRef find_frame_ref(const Model& model, std::string_view name);
+
 /// Where inverse kinematics wants a frame; without orientation only its origin counts.
 struct FrameTarget {
   std::string frame;
@@ -80,8 +83,7 @@ class Articulation {
   std::span<const JointId> loops() const { return loops_; }
   /// Place in joints(); throws Error with the nearest spelling.
   Index find(std::string_view joint) const;
-  /// A frame, or a body where no frame has the name.
-  FrameRef frame(std::string_view name) const;
+  FrameRef frame(std::string_view name) const { return find_frame_ref(*model_, name); }
 
   // State and coordinates.
   VecX positions(const Parameters& p, const State& x) const;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quadruped held by servos: it stands, its sensors read statics, its efforts stay within their limits, and
+// pushed hard enough it slides on the friction cone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "orthant/base/error.hpp"
+#include "orthant/model/model_builder.hpp"
+#include "orthant/robot/sensors.hpp"
+
+namespace orthant {
+namespace {
+
+constexpr double kGravity = 9.81, kFriction = 0.6, kFoot = 0.02, kLimit = 40;
+const std::vector<std::string> kLegs = {"FL", "FR", "RL", "RR"};
+
+Model quadruped(double max_force = kLimit) {
+  ModelBuilder b;
+  b.add_material({.name = "rubber", .friction = kFriction});
+  b.add_body({.name = "floor", .motion = Motion::Fixed,
+              .shapes = {{.shape = Shape::half_space(), .material = "rubber"}}});
+  const double hip = 0.3 + kFoot;
+  b.add_body({.name = "trunk", .position = Vec3(0, 0, hip),
+              .shapes = {{.shape = Shape::box(0.25, 0.1, 0.05), .material = "rubber"}}, .mass = 9.0});
+  b.add_frame({.name = "imu", .body = "trunk", .pose = {Vec3(0.1, 0, 0), {}}});
+  const Mat3 I = 2e-3 * Mat3::Identity();
+  for (std::size_t leg = 0; leg < 4; ++leg) {
+    const double x = leg < 2 ? 0.2 : -0.21, y = leg % 2 == 0 ? 0.12 : -0.12;
+    const std::string& n = kLegs[leg];
+    const Vec3 at_hip(x, y, hip), knee(x - 0.1, y, hip - 0.15), foot(x + 0.01, y, kFoot);
+    b.add_body({.name = n + "_thigh", .position = 0.5 * (at_hip + knee), .mass = 1.0, .inertia = I});
+    b.add_body({.name = n + "_shin", .position = 0.5 * (knee + foot),
+                .shapes = {{.shape = Shape::sphere(kFoot), .offset = {0.5 * (foot - knee), {}},
+                            .material = "rubber", .name = n + "_foot"}},
+                .mass = 0.3, .inertia = Mat3(0.3 * I), .center_of_mass = Vec3(Vec3::Zero())});
+    b.add_frame({.name = n + "_foot", .body = n + "_shin", .pose = {0.5 * (foot - knee), {}}});
+    const auto hinge = [&](const std::string& name, const std::string& a, const std::string& to,
+                           const Vec3& anchor) {
+      b.add_joint({.name = n + name, .kind = JointKind::Revolute, .a = n + a, .b = to,
+                   .anchor = anchor, .axis = Vec3::UnitY(), .lower = -1, .upper = 1,
+                   .motor = {.kind = MotorKind::Servo, .max_force = max_force, .stiffness = 300,
+                             .damping = 10}});
+    };
+    hinge("_hip", "_thigh", "trunk", at_hip);
+    hinge("_knee", "_shin", n + "_thigh", knee);
+  }
+  b.add_actuator({.name = "push", .body = "trunk", .force = Vec3::UnitX()});
+  return b.build();
+}
+
+struct Trial {
+  explicit Trial(Model m) : model(std::move(m)), p(model.default_parameters()), x(model.rest_state()) {
+    settings.h = 0.005;
+  }
+  void go(int steps, double push = 0) {
+    const VecX u = VecX::Constant(1, push);
+    for (int i = 0; i < steps; ++i)
+      ASSERT_EQ(step(model, p, settings, u, x, warm, work, &record).outcome, Outcome::Converged);
+  }
+  Model model;
+  Parameters p;
+  State x;
+  StepSettings settings;
+  WarmStart warm;
+  StepWorkspace work;
+  StepRecord record;
+};
+
+TEST(Standing, FeetStickAndSensorsReadStatics) {
+  Trial run(quadruped());
+  const Articulation tree(run.model, "trunk");
+  const auto feet = [&] {
+    VecX out(12);
+    for (std::size_t i = 0; i < 4; ++i)
+      out.segment<3>(static_cast<Eigen::Index>(3 * i)) =
+          read_frame(run.model, run.x, tree.frame(kLegs[i] + "_foot")).pose.x;
+    return out;
+  };
+  run.go(400);
+  const VecX before = feet();
+  run.go(2000);  // 10 s
+  EXPECT_LT((feet() - before).lpNorm<Eigen::Infinity>(), 1e-9);
+
+  const auto contacts = read_contacts(run.model, run.p, run.record);
+  const double weight = kGravity * tree.mass(run.p);
+  Vec3 sum = Vec3::Zero();
+  const VecX q = tree.positions(run.p, run.x), u = tree.velocities(run.p, run.x);
+  VecX efforts = VecX::Zero(tree.u_size());
+  for (const std::string& leg : kLegs) {
+    const TouchReading foot = read_touch(contacts, leg + "_foot", run.settings.h);
+    EXPECT_TRUE(foot.touches()) << leg;
+    EXPECT_FALSE(foot.sliding) << leg;
+    sum += foot.force;
+    // The contact is below the foot's centre.
+    FrameRef sole = tree.frame(leg + "_foot");
+    const Quat turn = tree.pose(run.p, run.x, q, {sole.body, {}}).p;
+    sole.X_BF.x += rotate(conjugate(turn), Vec3(0, 0, -kFoot));
+    efforts += tree.jacobian(run.p, run.x, q, sole).topRows(3).transpose() * foot.force;
+  }
+  EXPECT_LT((sum - Vec3(0, 0, weight)).norm(), 1e-10 * weight);
+  const auto joints = read_joints(run.model, run.p, run.record);
+  for (const TreeJoint& j : tree.joints()) {
+    if (index_of(j.joint) == kNone) continue;
+    const JointReading& r = joints[static_cast<std::size_t>(j.joint)];
+    efforts[j.u_begin] += r.motor + r.limit + r.friction + r.actuator;
+    EXPECT_NEAR(r.position, q[j.q_begin], 1e-14);
+    EXPECT_NEAR(r.velocity, u[j.u_begin], 1e-14);
+    EXPECT_EQ(r.limit, 0);
+    EXPECT_GT(std::abs(r.motor), 0.01);
+  }
+  // Servos and floor hold the robot up: together they are what inverse dynamics asks for.
+  EXPECT_LT((efforts - tree.bias(run.p, run.x, q, u)).norm(), 1e-8 * weight);
+
+  const ImuReading imu = read_imu(run.model, run.p, run.record, tree.frame("imu"));
+  EXPECT_NEAR(imu.acceleration.norm(), kGravity, 1e-9);
+  EXPECT_LT(imu.angular_velocity.norm(), 1e-9);
+}
+
+TEST(Standing, EffortsStayWithinTheirLimits) {
+  const double limit = 3;  // too weak to stand
+  Trial run(quadruped(limit));
+  bool cut = false;
+  for (int i = 0; i < 60; ++i) {
+    run.go(1);
+    for (const JointReading& r : read_joints(run.model, run.p, run.record)) {
+      EXPECT_LE(std::abs(r.motor), limit * (1 + 1e-14));
+      cut = cut || std::abs(r.motor) >= limit * (1 - 1e-14);
+    }
+  }
+  EXPECT_TRUE(cut);
+}
+
+TEST(Standing, PushedItSlidesOnTheCone) {
+  Trial run(quadruped());
+  run.go(200);
+  const double weight = kGravity * Articulation(run.model, "trunk").mass(run.p);
+  run.go(40, 0.3 * weight);
+  for (const ContactReading& c : read_contacts(run.model, run.p, run.record))
+    EXPECT_NE(c.state, ContactState::Slide);
+  int sliding = 0;
+  for (int i = 0; i < 30; ++i) {
+    run.go(1, 0.9 * weight);
+    for (const ContactReading& c : read_contacts(run.model, run.p, run.record)) {
+      const double normal = c.impulse.dot(c.normal);
+      const double tangent = (c.impulse - normal * c.normal).norm();
+      EXPECT_LE(tangent, kFriction * normal * (1 + 1e-9) + 1e-12);
+      if (c.state != ContactState::Slide) continue;
+      ++sliding;
+      EXPECT_NEAR(tangent, kFriction * normal, 1e-9 * normal);
+    }
+  }
+  EXPECT_GT(sliding, 20);
+}
+
+TEST(Sensors, FreeFallReadsNothing) {
+  Trial run(quadruped());
+  for (Index i = 0; i < run.model.q_size(); i += 7) run.x.q[i + 2] += 1;  // the floor, too
+  const Body& floor = run.model.body(run.model.find_body("floor"));
+  run.x.q[floor.q_begin + 2] = 0;
+  run.go(5);
+  const ImuReading imu = read_imu(run.model, run.p, run.record, find_frame_ref(run.model, "imu"));
+  EXPECT_LT(imu.acceleration.norm(), 1e-9);
+  EXPECT_TRUE(read_contacts(run.model, run.p, run.record).empty());
+  EXPECT_THROW((void)read_joints(run.model, run.p, StepRecord{}), Error);
+  EXPECT_THROW((void)find_frame_ref(run.model, "no such frame"), Error);
+}
+
+}  // namespace
+}  // namespace orthant
