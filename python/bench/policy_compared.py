@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """policy_compared.py: a pole balanced by a policy: analytic gradients (example 23) beside PPO, in one run.
 
-PPO is Stable-Baselines3's with its standard settings on eight worlds of orthant/CartPole-v0, the same size of network.
-Both are judged alike: mean reward and largest lean over 500 steps from 20 new starts, three times as fast as
-those of the environment. Processor and wall time of learning, one thread.
+PPO is Stable-Baselines3's on eight worlds of orthant/CartPole-v0 with 256 steps per round and the same size of network,
+all else as it comes. Both learn from and are judged by starts three times as fast as those of the environment:
+mean reward and largest lean over 500 steps from 20 new ones. Processor and wall time of learning, one thread.
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import os
 import runpy
 import time
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -26,6 +27,16 @@ import orthant.gym  # registers the environments
 torch.set_num_threads(1)
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/23_policy.py"
 CHUNK, CHUNKS = 10_000, 12
+
+
+class Fast(gymnasium.Wrapper):  # type: ignore[type-arg]
+    """Starts of example 23."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        info = self.env.reset(**options)[1]
+        world: Any = self.env.unwrapped
+        world.state.v[:] = 3 * world.state.v
+        return world.task.observe(world.state.q, world.state.v), info
 
 
 def judge(model: PPO) -> tuple[float, float]:
@@ -54,7 +65,7 @@ def main() -> None:
     steps = sum(10 + found["STEPS"] * i // found["rounds"] for i in range(found["rounds"])) * found["WORLDS"]
     print(f"| gradients | {steps} | {found['learned'][0]:.4f} | {found['learned'][1]:.3f} | {found['spent']:.1f} s | "
           f"{found['spent'] / (time.process_time() - begin) * (time.perf_counter() - wall):.1f} s |", flush=True)
-    worlds = DummyVecEnv([lambda: gymnasium.make("orthant/CartPole-v0") for _ in range(8)])
+    worlds = DummyVecEnv([lambda: Fast(gymnasium.make("orthant/CartPole-v0")) for _ in range(8)])
     model = PPO("MlpPolicy", worlds, seed=0, n_steps=256, device="cpu", policy_kwargs={"net_arch": [16]})
     spent, clock = 0.0, 0.0
     for i in range(CHUNKS):

@@ -21,6 +21,12 @@ Expansion = tuple[Floats, Floats, Floats]
 _STEP = 6e-6  # of central differences: cube root of the precision
 
 
+def _check(shape: tuple[int, ...]) -> None:
+    """Of what a cost returns for one step."""
+    if len(shape) > 1:
+        raise Error(f"cost: a function must return one number or a vector, got shape {shape}")
+
+
 def _from_residuals(r: Floats, J: Floats) -> Expansion:
     """r (n, k), J (n, k, m)."""
     return (0.5 * np.einsum("nk,nk->n", r, r), np.einsum("nk,nkm->nm", r, J),
@@ -36,7 +42,19 @@ class _Numpy:
 
     def call(self, x: Floats) -> Floats:
         parts = np.split(x, self.ends[:-1], axis=1)
-        return np.array([np.asarray(self.f(*row), dtype=float) for row in zip(*parts)])
+        out = []
+        for row in zip(*parts):
+            given = self.f(*row)
+            try:
+                out.append(np.asarray(given, dtype=float))
+            except (TypeError, ValueError):
+                raise TypeError("cost: a function must return one number or a vector, "
+                                f"got {type(given).__name__}") from None
+            _check(out[-1].shape)
+            if out[-1].shape != out[0].shape:
+                raise Error(f"cost: a function must return the same shape at every step, got {out[0].shape} "
+                            f"and {out[-1].shape}")
+        return np.array(out)
 
     def values(self, x: Floats) -> Floats:
         y = self.call(x)
@@ -80,7 +98,9 @@ class _Jax:
         ends = [int(i) for i in np.cumsum(sizes)[:-1]]
 
         def flat(x: Any) -> Any:
-            return f(*jnp.split(x, ends))
+            y = jnp.asarray(f(*jnp.split(x, ends)))
+            _check(y.shape)
+            return y
 
         self.call = jax.jit(jax.vmap(flat))
         self.jacobian = jax.jit(jax.vmap(jax.jacobian(flat)))
@@ -103,7 +123,9 @@ class _Torch:
     def call(self, x: Any) -> Any:
         import torch
 
-        return torch.stack([self.f(*torch.split(row, self.sizes)) for row in x])
+        out = [torch.as_tensor(self.f(*torch.split(row, self.sizes)), dtype=x.dtype) for row in x]
+        _check(tuple(out[0].shape))
+        return torch.stack(out)
 
     def values(self, x: Floats) -> Floats:
         import torch

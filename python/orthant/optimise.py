@@ -12,9 +12,6 @@ squares by name, or functions of NumPy, torch or JAX. docs/optimise.md has the m
 """
 from __future__ import annotations
 
-import signal
-import threading
-import time
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Sequence, Union
@@ -23,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._bar import Bar, Progress
 from ._baselines import adam, cma_es, randomised_gradient, smoothed
 from ._core import (Error, Model, Parameters, RolloutCertificate, ShootingMethod, State, StepSettings,
                     TrajectoryOptions, TrajectoryStop)
@@ -37,53 +35,10 @@ __all__ = ["Gradient", "Mpc", "Problem", "Result", "adam", "cma_es",
 Floats = NDArray[np.float64]
 #: "all", "final", one frame, a slice, or frames; frame i is the state after i steps.
 Frames = Union[str, int, slice, Sequence[int]]
-#: Called as (iteration, cost, defect, violation); False ends the search with the best so far.
-Progress = Callable[[int, float, float, float], Any]
 
 _METHODS = {"lbfgs": ShootingMethod.Lbfgs, "gauss_newton": ShootingMethod.GaussNewton,
             "ilqr": ShootingMethod.Ilqr, "multiple_shooting": ShootingMethod.MultipleShooting,
             "ipopt": ShootingMethod.Lbfgs}  # which evaluates what IPOPT found
-_PATIENCE = 2.0  # [s] before a bar is worth its place
-
-
-class _Bar:
-    """A tqdm bar after two seconds; a first ctrl-C ends the search, a second one everything."""
-
-    def __init__(self, total: int, also: Progress | None, shown: bool) -> None:
-        self._total, self._also, self._shown = total, also, shown
-        self._begin, self._bar = time.monotonic(), None
-        self._pressed = False
-        self._before: Any = None
-
-    def __enter__(self) -> _Bar:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            signal.signal(signal.SIGINT, self._press)
-        return self
-
-    def _press(self, number: int, frame: Any) -> None:
-        if self._pressed:
-            raise KeyboardInterrupt
-        self._pressed = True
-
-    def __exit__(self, *error: Any) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-        if self._bar is not None:
-            self._bar.close()
-
-    def __call__(self, iteration: int, cost: float, defect: float, violation: float) -> Any:
-        if self._shown and self._bar is None and time.monotonic() - self._begin > _PATIENCE:
-            try:
-                from tqdm.auto import tqdm
-                self._bar = tqdm(total=self._total, unit="iteration")
-            except ImportError:
-                self._shown = False
-        if self._bar is not None:
-            self._bar.update(iteration - self._bar.n)
-            self._bar.set_postfix(cost=f"{cost:.4g}", defect=f"{defect:.1e}")
-        answer = None if self._also is None else self._also(iteration, cost, defect, violation)
-        return False if self._pressed else answer
 
 
 @dataclass(eq=False)
@@ -197,12 +152,14 @@ class Problem:
                      upper: float = np.inf) -> None:
         """A number of the initial state may vary: ("ball", "vx")."""
         kind, place = number_of(self.model, body, what)
+        self._ordered(f"{body}.{what}", lower, upper)
         self._initial.append((f"{body}.{what}", kind == "v", place, float(lower), float(upper)))
 
     def vary_parameter(self, name: str, lower: float = -np.inf, upper: float = np.inf, *,
                        weight: float = 0.0, target: float | None = None) -> None:
         """A parameter may vary; weight: adds weight (value - target)^2 / 2."""
         place = self.parameters.index(name)
+        self._ordered(name, lower, upper)
         goal = self.parameters[name] if target is None else target
         self._varied.append((name, place, float(lower), float(upper), float(weight), float(goal)))
 
@@ -236,8 +193,7 @@ class Problem:
               at: Frames = "all") -> None:
         """The number stays within bounds at the frames `at`; equal ones: an equation."""
         kind, place = number_of(self.model, body, what)
-        if not lower <= upper:
-            raise Error(f"bounds of {body}.{what}: are empty: {lower:g} … {upper:g}")
+        self._ordered(f"{body}.{what}", lower, upper)
         frames = self._frames(at)
         shape = (self.steps + 1, self.model.q_size if kind == "q" else self.model.v_size)
         low, high = self._bounds.setdefault(
@@ -273,7 +229,7 @@ class Problem:
             raise Error(f"method: expected one of {', '.join(_METHODS)}, got '{method}'")
         given = (TrajectoryOptions() if options is None else options).replace(
             **{"method": _METHODS[method], **changes})
-        bar = _Bar(given.max_iterations * max(1, len(smoothing)),
+        bar = Bar(given.max_iterations * max(1, len(smoothing)),
                    None if isinstance(progress, bool) else progress, progress is True)
         now = copy(self)  # what the next search begins at
         histories: list[Floats] = []
@@ -370,6 +326,11 @@ class Problem:
         if names is None:
             return list(range(self.model.control_count))
         return [self.model.control_index(n) for n in ([names] if isinstance(names, str) else names)]
+
+    @staticmethod
+    def _ordered(name: str, lower: float, upper: float) -> None:
+        if not lower <= upper:
+            raise Error(f"bounds of {name}: are empty: {lower:g} … {upper:g}")
 
     @staticmethod
     def _shaped(x: ArrayLike, shape: tuple[int, ...], where: str) -> Floats:

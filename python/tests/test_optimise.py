@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import pickle
 import shutil
 import signal
 import subprocess
@@ -159,6 +160,19 @@ def test_errors_name_what_is_wrong():
     p.cost(lambda q, v, u: float("nan"))
     with pytest.raises(ot.Error, match="cost: is not finite at the first guess: stage 0"):
         p.solve(progress=False)
+    for answer, error, words in (
+            (np.zeros((2, 2)), ot.Error, r"one number or a vector, got shape \(2, 2\)"),
+            ("cheap", TypeError, "one number or a vector, got str")):
+        p.cost(lambda q, v, u, answer=answer: answer)
+        with pytest.raises(error, match=words):
+            p.solve(progress=False)
+    p.cost(lambda q, v, u: np.ones(1 + (q[3] > 0)))
+    with pytest.raises(ot.Error, match="the same shape at every step"):
+        p.solve(progress=False)
+    with pytest.raises(ot.Error, match="bounds of block.vx: are empty"):
+        p.vary_initial("block", "vx", 2, 1)
+    with pytest.raises(ot.Error, match="bounds of body/block.mass: are empty"):
+        p.vary_parameter("body/block.mass", 2, 1)
     held = ot.optimise.Problem(block_world(), 5)
     with pytest.raises(ot.Error, match="nothing varies"):
         held.solve()
@@ -166,6 +180,22 @@ def test_errors_name_what_is_wrong():
     p.cost(lambda q, v, u: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         p.solve(progress=False)
+
+
+def test_bounds_that_cannot_be_met_are_said_to_be():
+    p = slide(5)
+    p.bound("block", "x", 3.0, 4.0, at="final")  # 40 N for 0.1 s move it by centimetres
+    best = p.solve("ilqr", progress=False)
+    assert best.stop == ot.TrajectoryStop.NotFeasible and not best.converged and best.violation > 2.0
+
+
+def test_results_and_problems_are_pickled():
+    p = slide(10)
+    best = p.solve("ilqr", progress=False)
+    again = pickle.loads(pickle.dumps(best))
+    assert again.cost == best.cost
+    np.testing.assert_array_equal(again.run().q[-1], best.q[-1])
+    assert pickle.loads(pickle.dumps(p)).solve("ilqr", progress=False).cost == best.cost
 
 
 def test_stops_when_asked():
