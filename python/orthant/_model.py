@@ -86,6 +86,7 @@ def _model_parts(model: Model) -> tuple[Any, ...]:
 _SHAPES: dict[tuple[ShapeKind, int], Callable[..., Shape]] = {
     (ShapeKind.Sphere, 3): Shape.sphere, (ShapeKind.Capsule, 3): Shape.capsule,
     (ShapeKind.Box, 3): Shape.box, (ShapeKind.Ellipsoid, 3): Shape.ellipsoid,
+    (ShapeKind.Cylinder, 3): Shape.cylinder, (ShapeKind.Cone, 3): Shape.cone,
     (ShapeKind.Torus, 3): Shape.torus, (ShapeKind.Sphere, 2): Shape.disc,
     (ShapeKind.Capsule, 2): Shape.stadium, (ShapeKind.Box, 2): Shape.rectangle,
     (ShapeKind.Ellipsoid, 2): Shape.ellipse, (ShapeKind.HalfSpace, 3): Shape.half_space,
@@ -99,7 +100,20 @@ def _shape(kind: ShapeKind, dim: int, numbers: list[float]) -> Shape:
     return _SHAPES[kind, dim](*numbers)
 
 
+def _rounded(numbers: list[float]) -> Shape:
+    return Shape.rounded_hull(np.reshape(numbers[:-1], (-1, 3)), numbers[-1])
+
+
+def _mesh(corners: Any, triangles: list[tuple[int, int, int]], numbers: list[float]) -> Shape:
+    return Shape.mesh(np.reshape(corners, (-1, 3)), triangles).with_parameters(numbers)
+
+
 def _shape_parts(x: Shape) -> tuple[Any, ...]:
+    numbers = [float(v) for v in x.parameters]
+    if x.kind == ShapeKind.Mesh:
+        return _mesh, (x.corners, x.triangles, numbers)
+    if x.rounded:
+        return _rounded, (numbers,)
     return _shape, (x.kind, x.dim, [float(v) for v in x.parameters])
 
 

@@ -37,13 +37,17 @@ def _shape(kind: ShapeKind, dim: int, p: Any, triangles: list[int]) -> dict[str,
         return {"type": "rectangle" if flat else "box", "half": list(p)}
     if kind == ShapeKind.Ellipsoid:
         return {"type": "ellipse" if flat else "ellipsoid", "semi_axes": list(p)}
+    if kind in (ShapeKind.Cylinder, ShapeKind.Cone):
+        return {"type": "cylinder" if kind == ShapeKind.Cylinder else "cone", "radius": p[0],
+                "half_length": p[1]}
     if kind == ShapeKind.Torus:
         return {"type": "torus", "major": p[0], "minor": p[1]}
     if kind == ShapeKind.HalfSpace:
         return {"type": "half_space"}
     if flat:
         return {"type": "polygon", "vertices": _bytes(p, "<f4")}
-    return {"type": "hull", "vertices": _bytes(p, "<f4"), "faces": _bytes(triangles, "<u4")}
+    return {"type": "mesh" if kind == ShapeKind.Mesh else "hull", "vertices": _bytes(p, "<f4"),
+            "faces": _bytes(triangles, "<u4")}
 
 
 def view_data(run: Trajectory, name: str) -> dict[str, Any]:

@@ -89,8 +89,18 @@ void bind_shape(nb::module_& m) {
       .value("Hull", ShapeKind::Hull)
       .value("HalfSpace", ShapeKind::HalfSpace)
       .value("Ellipsoid", ShapeKind::Ellipsoid)
-      .value("Torus", ShapeKind::Torus);
-  nb::class_<Shape>(m, "Shape", "A convex body [m]; planar ones are sections z = 0.")
+      .value("Cylinder", ShapeKind::Cylinder)
+      .value("Cone", ShapeKind::Cone)
+      .value("Torus", ShapeKind::Torus)
+      .value("Mesh", ShapeKind::Mesh);
+  const auto points_of = [](nb::object points, const char* what) {
+    const RowMatX p = to_matrix(points, what, kAny, 3);
+    std::vector<Vec3> list;
+    for (Eigen::Index i = 0; i < p.rows(); ++i) list.emplace_back(p.row(i).transpose());
+    return list;
+  };
+  nb::class_<Shape>(m, "Shape",
+                    "A body, convex but for torus and mesh [m]; planar ones are sections z = 0.")
       .def_static(
           "sphere", [](double radius) { return Shape::sphere(radius); }, nb::arg("radius"),
           "About its own origin.")
@@ -102,13 +112,49 @@ void bind_shape(nb::module_& m) {
           nb::arg("half_x"), nb::arg("half_y"), nb::arg("half_z"), "Half widths.")
       .def_static(
           "hull",
-          [](nb::object points) {
-            const RowMatX p = to_matrix(points, "hull points", kAny, 3);
-            std::vector<Vec3> list;
-            for (Eigen::Index i = 0; i < p.rows(); ++i) list.emplace_back(p.row(i).transpose());
-            return Shape::hull(list);
-          },
+          [points_of](nb::object points) { return Shape::hull(points_of(points, "hull points")); },
           nb::arg("points"), "Convex hull of points (n, 3).")
+      .def_static(
+          "rounded_hull",
+          [points_of](nb::object points, double radius) {
+            return Shape::rounded_hull(points_of(points, "hull points"), radius);
+          },
+          nb::arg("points"), nb::arg("radius"), "Everything within radius of a hull.")
+      .def_static(
+          "cylinder", [](double r, double l) { return Shape::cylinder(r, l); }, nb::arg("radius"),
+          nb::arg("half_length"), "Axis x of the shape.")
+      .def_static(
+          "cone", [](double r, double l) { return Shape::cone(r, l); }, nb::arg("radius"),
+          nb::arg("half_length"), "Axis x, base at -half_length, tip at +half_length.")
+      .def_static(
+          "mesh",
+          [points_of](nb::object corners, nb::object triangles) {
+            const RowMatX t = to_matrix(triangles, "mesh triangles", kAny, 3);
+            std::vector<std::array<std::int32_t, 3>> list;
+            for (Eigen::Index i = 0; i < t.rows(); ++i) {
+              std::array<std::int32_t, 3> corner{};
+              for (int k = 0; k < 3; ++k) {
+                if (t(i, k) != std::floor(t(i, k)) || std::abs(t(i, k)) > 1e9)
+                  throw Error("mesh triangles", "must be numbers of corners, got " + to_text(t(i, k)));
+                corner[static_cast<std::size_t>(k)] = static_cast<std::int32_t>(t(i, k));
+              }
+              list.push_back(corner);
+            }
+            return Shape::mesh(points_of(corners, "mesh corners"), list);
+          },
+          nb::arg("corners"), nb::arg("triangles"),
+          "Triangles (m, 3) of corners (n, 3), counter-clockwise from outside; for bodies that are "
+          "fixed or kinematic. Its parameters are factors on the corners.")
+      .def_static(
+          "height_field",
+          [](nb::object heights, double half_x, double half_y) {
+            const RowMatX z = to_matrix(heights, "heights", kAny, kAny);
+            return Shape::height_field({z.data(), static_cast<std::size_t>(z.size())},
+                                       static_cast<int>(z.rows()), static_cast<int>(z.cols()),
+                                       half_x, half_y);
+          },
+          nb::arg("heights"), nb::arg("half_x"), nb::arg("half_y"),
+          "A mesh over |x| <= half_x, |y| <= half_y; heights (rows, columns), a row along x.")
       .def_static(
           "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
           nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), "Semi-axes.")
@@ -143,6 +189,37 @@ void bind_shape(nb::module_& m) {
       .def_prop_ro(
           "parameters", [](const Shape& s) { return to_numpy(s.parameters()); },
           nb::rv_policy::move, "Radii, half widths, vertices: as the model's parameters.")
+      .def(
+          "with_parameters",
+          [](const Shape& s, nb::object p) {
+            const VecX x = to_vector(p, "parameters", s.parameter_count());
+            return s.with_parameters({x.data(), static_cast<std::size_t>(x.size())});
+          },
+          nb::arg("parameters"), "The same shape with other numbers.")
+      .def_prop_ro(
+          "rounded", [](const Shape& s) { return s.topology().rounded; },
+          "A hull whose last parameter is the radius of its edges.")
+      .def_prop_ro(
+          "triangles",
+          [](const Shape& s) {
+            nb::list out;
+            if (s.topology().mesh)
+              for (const auto& t : s.topology().mesh->triangles)
+                out.append(nb::make_tuple(t[0], t[1], t[2]));
+            return out;
+          },
+          "Of a mesh: three corners each.")
+      .def_prop_ro(
+          "corners",
+          [](const Shape& s) {
+            const Eigen::Index n =
+                s.topology().mesh ? static_cast<Eigen::Index>(s.topology().mesh->corners.size()) : 0;
+            VecX flat(3 * n);
+            for (Eigen::Index i = 0; i < n; ++i)
+              flat.segment<3>(3 * i) = s.topology().mesh->corners[static_cast<std::size_t>(i)];
+            return to_numpy(flat);
+          },
+          nb::rv_policy::move, "Of a mesh, before its factors: (3 n,).")
       .def("__repr__", [](const Shape& s) { return "Shape(" + s.name() + ")"; });
   nb::class_<Pose>(m, "Pose", "Position x [m] and orientation p, a unit quaternion (w, x, y, z).")
       .def(

@@ -4,6 +4,7 @@
 
 #include "common.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/shape/surface.hpp"
 #include "settings.hpp"
 #include "state.hpp"
 
@@ -243,24 +244,25 @@ const Body& body_named(const Model& model, std::string_view name) {
   return model.body(id);
 }
 
-/// What a picture of the shapes needs: (body, kind, dim, numbers, place, triangles of a hull).
+/// What a picture of the shapes needs: (body, kind, dim, numbers, place, triangles of a hull). The
+/// numbers of a hull or mesh in space are its corners.
 nb::list shapes_of(const Model& model, const Parameters& p) {
   nb::list out;
   for (const ShapeInstance& s : model.shapes()) {
     const double* values = p.values.data();
     const Pose X = frame_pose(s.planar(), values + s.offset_begin);
-    std::vector<Index> triangles;
-    const HullTopology& h = s.shape.topology();
-    for (Index f = 0; s.shape.kind() == ShapeKind::Hull && f < h.face_count(); ++f) {
-      const Index begin = h.face_start[f], end = h.face_start[f + 1];
-      for (Index k = begin + 1; k + 1 < end; ++k)
-        for (const Index i : {begin, k, k + 1}) triangles.push_back(h.face_vertex[i]);
+    const double* own = values + s.parameter_begin;
+    std::vector<double> numbers(own, own + s.shape.parameter_count());
+    Surface surface;
+    if ((s.shape.kind() == ShapeKind::Hull && s.shape.dim() == 3) ||
+        s.shape.kind() == ShapeKind::Mesh) {
+      surface = surface_of(s.shape.view(own));
+      numbers = std::move(surface.corners);
     }
-    const auto count = static_cast<std::size_t>(s.shape.parameter_count());
     out.append(nb::make_tuple(
         index_of(s.body), s.shape.kind(), s.shape.dim(),
-        to_numpy(std::span<const double>(values + s.parameter_begin, count)), to_numpy(VecX(X.x)),
-        to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))), triangles));
+        to_numpy(std::span<const double>(numbers)), to_numpy(VecX(X.x)),
+        to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))), surface.triangles));
   }
   return out;
 }

@@ -17,6 +17,7 @@
 #include "orthant/collision/changed_contacts.hpp"
 #include "orthant/collision/shape_measures.hpp"
 #include "orthant/shape/contacts.hpp"
+#include "orthant/shape/mesh_contacts.hpp"
 
 namespace orthant {
 namespace {
@@ -78,6 +79,9 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
   thread_local ShapeMeasures kept;
   kept.update(model, parameters);
   const ShapeMeasures& measures = kept;
+  double widest = 0;  // a mesh has no width of its own: its margin is that of whatever meets it
+  for (const ShapeInstance& shape : model.shapes())
+    if (!is_ground(shape.shape.kind())) widest = std::max(widest, measures.size(shape.id));
   parallel_for(work.order.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const ShapeInstance& shape = model.shapes()[work.order[i]];
@@ -89,7 +93,8 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
       placed.width = measures.size(shape.id);
       if (is_half_space(shape)) continue;
       // Each box grows by half its own share: together never less than the pair's margin.
-      const double grow = 0.5 * settings.margin * placed.width + placed.motion.turn;
+      const double width = is_ground(view.kind) ? widest : placed.width;
+      const double grow = 0.5 * settings.margin * width + placed.motion.turn;
       const Vec3 zero = Vec3::Zero();
       Bounds& box = work.boxes[i];
       box = bounds_of(shape, view, placed.X_WS, measures, settings.periodic.any());
@@ -289,7 +294,8 @@ bool may_meet(const ShapePair& pair, bool either, double margin, double gap) {
 }
 
 bool has_sub_spheres(ShapeKind kind) {
-  return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule || is_smooth(kind);
+  return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule ||
+         kind == ShapeKind::Ellipsoid || kind == ShapeKind::Torus;
 }
 
 /// All pairs of inscribed spheres of the two shapes that are nearer than `margin`.
@@ -407,6 +413,26 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   if (settings.points == ContactPoints::SubSpheres && has_sub_spheres(pair.a.kind) &&
       has_sub_spheres(pair.b.kind))
     return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, blank, found);
+  const auto add = [&](const ContactPoint& point, std::uint32_t feature) {
+    if (point.gap - pair.approach(point.normal, settings.either) > margin) return;
+    Contact contact = blank;
+    contact.key.feature = feature;
+    contact.feature = point.feature;
+    contact.point_a = point.point_a;
+    contact.point_b = point.point_b;
+    contact.normal = point.normal;
+    contact.gap = point.gap;
+    found.push_back(contact);
+  };
+  if (pair.a.kind == ShapeKind::Mesh || pair.b.kind == ShapeKind::Mesh) {
+    // Numbered, not named: what rolls from triangle to triangle keeps its contact.
+    thread_local std::vector<ContactPoint> on_mesh;
+    on_mesh.clear();
+    mesh_contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS, margin + way, on_mesh);
+    std::uint32_t number = 0;
+    for (const ContactPoint& point : on_mesh) add(point, number++);
+    return;
+  }
   ContactPoint points[kMaxContacts];
   const bool deepest = settings.points == ContactPoints::Deepest;
   const Vec3* hint =
@@ -422,19 +448,9 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   if (points[0].gap > margin && !may_meet(pair, settings.either, margin, points[0].gap))
     return;
   const std::size_t begin = found.size();
-  for (int i = 0; i < count; ++i) {
-    const ContactPoint& point = points[i];
-    if (point.gap - pair.approach(point.normal, settings.either) > margin) continue;
-    Contact contact = blank;
-    // A pair with one point keeps its key while the features that touch change.
-    contact.key.feature = deepest ? static_cast<std::uint32_t>(i) : point.id;
-    contact.feature = point.feature;
-    contact.point_a = point.point_a;
-    contact.point_b = point.point_b;
-    contact.normal = point.normal;
-    contact.gap = point.gap;
-    found.push_back(contact);
-  }
+  // A pair with one point keeps its key while the features that touch change.
+  for (int i = 0; i < count; ++i)
+    add(points[i], deepest ? static_cast<std::uint32_t>(i) : points[i].id);
   std::sort(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(),
             [](const Contact& x, const Contact& y) { return x.key < y.key; });
 }

@@ -90,8 +90,10 @@ class ContactPull {
   Vec3 at(int i, const Vec3& lever) const { return frame_[i].pose_W().x + lever; }
   void add_radius(int i, double by) const {
     const ShapeKind kind = shape_[i]->shape.kind();
-    if (r_.x.with_parameters && (kind == ShapeKind::Sphere || kind == ShapeKind::Capsule))
-      by_parameters(i)[0] += by;
+    if (!r_.x.with_parameters) return;
+    if (kind == ShapeKind::Sphere || kind == ShapeKind::Capsule) by_parameters(i)[0] += by;
+    const HullTopology& topology = shape_[i]->shape.topology();
+    if (topology.rounded) by_parameters(i)[topology.vertex_count * shape_[i]->shape.dim()] += by;
   }
   Vertex vertex(int i, Index index) const {
     return {index, rotate(frame_[i].pose_W().p, core_vertex(view(i), index))};
@@ -117,7 +119,11 @@ class ContactPull {
     }
   }
 
+  /// Does add_vertex() know the vertices of this shape?
+  bool has_plain_vertices(int i) const { return shape_[i]->shape.kind() <= ShapeKind::Hull; }
+
   bool measure_points(const ContactFeature& f) {
+    if (!has_plain_vertices(0) || !has_plain_vertices(1)) return false;
     for (int i : {0, 1}) vertex_[i] = vertex(i, (i == 0) != f.swapped ? f.first : f.second);
     const Vec3 d = at(0, vertex_[0].lever) - at(1, vertex_[1].lever);
     const double r_0 = core_radius(view(0)), r_1 = core_radius(view(1));
@@ -146,6 +152,7 @@ class ContactPull {
     const int tip = 1 - plane_;
     const ShapeKind kind = shape_[plane_]->shape.kind();
     if (kind != ShapeKind::HalfSpace && kind != ShapeKind::Box) return false;
+    if (!has_plain_vertices(tip)) return false;
     pair_ = Pair::Face;
     const PlaneT<double> face = core_face(view(plane_), f.second);
     face_ = {f.second, rotate(frame_[plane_].pose_W().p, face.point)};

@@ -111,7 +111,7 @@ MassProperties ModelBuilder::Build::mass_of(const BodySpec& s, const std::string
   const bool given = s.mass && s.inertia;
   if (!given || !s.center_of_mass) {
     for (const ShapeSpec& part : s.shapes) {
-      if (part.shape.kind() == ShapeKind::HalfSpace) continue;
+      if (is_ground(part.shape.kind())) continue;
       need_not_negative(where, "density", part.density);
       if (part.density == 0) continue;  // a shape that touches and weighs nothing
       const Shape shape = planar ? part.shape.section() : part.shape;
@@ -154,6 +154,8 @@ void ModelBuilder::Build::check_shapes(const BodySpec& spec, bool planar,
       throw Error(where, "a planar shape needs a planar body, got " + s.shape.name());
     if (dynamic && s.shape.kind() == ShapeKind::HalfSpace)
       throw Error(where, "a half-space has no mass: it needs a fixed or kinematic body");
+    if (dynamic && s.shape.kind() == ShapeKind::Mesh)
+      throw Error(where, "a mesh has no mass: it needs a fixed or kinematic body");
     need_finite(where, "offset", s.offset.x);
     if (planar && (s.offset.x[2] != 0 || s.offset.p.x != 0 || s.offset.p.y != 0))
       throw Error(where, "the offset on a planar body must stay in the plane: z = 0, turn about z");

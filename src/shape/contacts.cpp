@@ -4,11 +4,14 @@
 // All work is done on the cores, seen from A; radii and A's position are added at the end.
 #include "orthant/shape/contacts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 #include <utility>
 
 #include "orthant/base/assert.hpp"
+#include "orthant/shape/mesh_contacts.hpp"
 #include "shape/polytope.hpp"
 #include "shape/smooth.hpp"
 
@@ -180,9 +183,7 @@ int core_contacts(const Query& q, ContactPoint* out) {
         set(out[0], feature(FeatureKind::VertexFace, false, 0, 0), gap, n, Vec3::Zero(), -n * gap);
         return 1;
       }
-      case ShapeKind::Hull:
-      case ShapeKind::Ellipsoid:
-      case ShapeKind::Torus:
+      default:
         break;
     }
   }
@@ -195,15 +196,17 @@ int core_contacts(const Query& q, ContactPoint* out) {
   return placed<HullStorage, HullStorage>(q, out);
 }
 
-/// The same feature with A and B exchanged.
-void exchange(ContactFeature& f) {
-  if (f.kind != FeatureKind::Smooth) {
-    f.swapped = !f.swapped;
-    return;
-  }
-  std::swap(f.first, f.second);
-  std::swap(f.start_place[0], f.start_place[1]);
-  for (double& n : f.start_normal) n = -n;
+/// The nearest of the points on a mesh B.
+int on_mesh(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+            const Pose& X_WB, double margin, ContactPoint* out) {
+  thread_local std::vector<ContactPoint> found;
+  found.clear();
+  mesh_contacts(a, X_WA, b, X_WB, margin, found);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const ContactPoint& x, const ContactPoint& y) { return x.gap < y.gap; });
+  const int n = static_cast<int>(std::min<std::size_t>(found.size(), kMaxContacts));
+  std::copy(found.begin(), found.begin() + n, out);
+  return n;
 }
 
 int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b, const Pose& X_WB,
@@ -213,18 +216,15 @@ int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& 
     const Vec3 turned = hint != nullptr ? Vec3(-*hint) : Vec3(Vec3::Zero());
     const int n =
         find(b, X_WB, a, X_WA, margin, exact_only, hint != nullptr ? &turned : nullptr, out);
-    for (int k = 0; k < n; ++k) {
-      out[k].normal = -out[k].normal;
-      std::swap(out[k].point_a, out[k].point_b);
-      exchange(out[k].feature);
-      out[k].id = feature_id(out[k].feature);
-    }
+    for (int k = 0; k < n; ++k) internal::exchange_sides(out[k]);
     return n;
   }
+  if (b.kind == ShapeKind::Mesh) return on_mesh(a, X_WA, b, X_WB, margin, out);
   const double ra = core_radius(a), rb = core_radius(b);
   const Vec3 x = X_WB.x - X_WA.x;
   const int n = is_smooth(b.kind)
-                    ? internal::smooth_contacts({a, b, X_WA, X_WB, x, margin + ra + rb, hint}, out)
+                    ? internal::smooth_contacts(
+                          {a, b, X_WA, X_WB, x, margin + ra + rb, hint, exact_only}, out)
                     : core_contacts({a, b, X_WA, X_WB, x, margin + ra + rb, exact_only}, out);
   for (int k = 0; k < n; ++k) {
     ContactPoint& c = out[k];
@@ -237,6 +237,20 @@ int find(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& 
 }
 
 }  // namespace
+
+void internal::exchange_sides(ContactPoint& c) {
+  ContactFeature& f = c.feature;
+  c.normal = -c.normal;
+  std::swap(c.point_a, c.point_b);
+  if (f.kind == FeatureKind::Smooth) {
+    std::swap(f.first, f.second);
+    std::swap(f.start_place[0], f.start_place[1]);
+    for (double& n : f.start_normal) n = -n;
+  } else {
+    f.swapped = !f.swapped;
+  }
+  c.id = feature_id(f);
+}
 
 int contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
              const Pose& X_WB, double margin, ContactPoint* out) {

@@ -239,6 +239,7 @@ int ellipsoid_ellipsoid(const SmoothQuery& q, ContactPoint* out) {
 
 int smooth_contacts(const SmoothQuery& q, ContactPoint* out) {
   if (q.b.kind == ShapeKind::Torus) return any_torus(q, out);
+  if (is_turned(q.b.kind)) return any_turned(q, out);
   return q.a.kind == ShapeKind::Ellipsoid ? ellipsoid_ellipsoid(q, out)
                                           : polytope_ellipsoid(q, out);
 }

@@ -325,12 +325,24 @@ std::shared_ptr<const HullTopology> fixed_topology(ShapeKind kind, int dim) {
     h->vertex_count = 1;
     return std::shared_ptr<const HullTopology>(h);
   }();
+  // Points held on the rims, and the flat ends, which core_face() knows.
+  static const auto turned = [](Index vertices, Index ends) {
+    auto h = std::make_shared<HullTopology>();
+    h->vertex_count = vertices;
+    h->face_start.assign(static_cast<std::size_t>(ends + 1), 0);
+    return std::shared_ptr<const HullTopology>(h);
+  };
+  static const auto cylinder = turned(2 * kRimPoints, 2), cone = turned(kRimPoints + 1, 1);
   static const auto plane = loops_topology(0, {0, 0}, {}, false);
   switch (kind) {
     case ShapeKind::Sphere:
     case ShapeKind::Ellipsoid:
     case ShapeKind::Torus:
       return point;
+    case ShapeKind::Cylinder:
+      return cylinder;
+    case ShapeKind::Cone:
+      return cone;
     case ShapeKind::Capsule:
       return dim == 2 ? planar_segment : segment;
     case ShapeKind::Box:

@@ -484,4 +484,26 @@ int plane_contacts(const Polytope& A, const Vec3& normal, const Vec3& point, dou
   return n;
 }
 
+int front_contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                   const Pose& X_WB, double margin, ContactPoint* out) {
+  HullStorage sa;
+  BoxStorage sb;
+  Polytope A, B;
+  place(a, matrix_of(X_WA.p), Vec3::Zero(), sa.vertex, sa.normal, sa.face_point, A);
+  place(b, matrix_of(X_WB.p), X_WB.x - X_WA.x, sb.vertex, sb.normal, sb.face_point, B);
+  const double r = core_radius(a), scale = scale_of(A, B);
+  ClipPoint clip[kMaxClip];
+  const int count = clip_faces({B, A, false, 0}, margin + r, 1e-9 * scale, clip);
+  int chosen[4];
+  const int n = choose_spread(clip, count, -1, 4, kSame * scale, chosen);
+  emit(A, B, clip, chosen, n, out);
+  for (int k = 0; k < n; ++k) {
+    out[k].gap -= r;
+    out[k].point_a += X_WA.x - out[k].normal * r;
+    out[k].point_b += X_WA.x;
+    out[k].id = feature_id(out[k].feature);
+  }
+  return n;
+}
+
 }  // namespace orthant::internal

@@ -72,6 +72,9 @@ inline Primitive face_of(const Polytope& P, Index i) {
   return {P.face_point[i], P.face_point[i], P.normal[i]};
 }
 
+/// The same contact with A and B exchanged.
+void exchange_sides(ContactPoint& c);
+
 /// Core gap, normal from B to A and core points, in the frame of the polytopes: point_a and point_b
 /// not yet moved to the surfaces.
 void evaluate_core(const ContactFeature& f, const Polytope& A, const Polytope& B,
@@ -122,6 +125,11 @@ int segment_contacts(const Polytope& A, const Polytope& B, double margin, bool e
 /// Extra points where the edges ea, eb of A and B run side by side; out[0] holds the nearest.
 int add_line_points(const Polytope& A, const Polytope& B, Index ea, Index eb, double margin,
                     double scale, ContactPoint* out);
+
+/// Points of polytope shape A over face 0 of hull B, with its normal, whether or not that is the
+/// nearest way apart: at most 4, with radii, in the world.
+int front_contacts(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& b,
+                   const Pose& X_WB, double margin, ContactPoint* out);
 
 /// All vertices of A below margin over face 0 of the plane (normal, point), spread to 4 (2).
 int plane_contacts(const Polytope& A, const Vec3& normal, const Vec3& point, double margin,

@@ -80,6 +80,12 @@ int promising_edges(const Polytope& P, const InnerBall& other, double separation
   return count;
 }
 
+/// A triangle alone, or its like: two faces back to back. Its edges turn half a circle, and which
+/// half the two normals do not say.
+bool is_flat(const Polytope& P, const HullEdge& e) {
+  return e.f0 >= 0 && P.normal[e.f0].dot(P.normal[e.f1]) < -1 + 1e-12;
+}
+
 /// Do the Gauss arcs of edge a of A and of edge b of -B cross? `e`, `g` the edge vectors.
 bool arcs_cross(const Polytope& A, const HullEdge& a, const Vec3& e, const Polytope& B,
                 const HullEdge& b, const Vec3& g) {
@@ -110,11 +116,23 @@ void try_edges(const Polytope& A, const InnerBall& ball_a, const Polytope& B,
       const Index j = edges_b[ib];
       const HullEdge& b = B.topology->edges[j];
       const Vec3 q = B.vertex[b.v0], g = B.vertex[b.v1] - q;
-      if (!arcs_cross(A, a, e, B, b, g)) continue;
+      const bool flat = is_flat(A, a) || is_flat(B, b);
+      if (!flat && !arcs_cross(A, a, e, B, b, g)) continue;
       const Vec3 m = e.cross(g);
       const double m2 = m.squaredNorm();
       if (m2 <= kParallelSine2 * e2 * g.squaredNorm()) continue;
       Vec3 n = m / std::sqrt(m2);
+      if (flat) {  // both ways, and what they separate in truth
+        for (const int way : {1, -1}) {
+          const Vec3 d = way * n;
+          const double s = separation(A, B, d);
+          // The lines of these two edges must be what bounds the bodies along d.
+          if (std::abs(d.dot(p - q) - s) > tie) continue;
+          if (s <= best.separation + (best.kind == Axis::kEdges ? 0 : tie)) continue;
+          best = {Axis::kEdges, s, d, i, j, way};
+        }
+        continue;
+      }
       const double side = b.f0 >= 0 ? n.dot(B.normal[b.f0] + B.normal[b.f1])
                                     : -n.dot(A.normal[a.f0] + A.normal[a.f1]);
       const int sign = side < 0 ? -1 : 1;

@@ -60,6 +60,20 @@ Shape Shape::ellipsoid(double semi_x, double semi_y, double semi_z, std::string_
 Shape Shape::torus(double major, double minor, std::string_view name) {
   return {ShapeKind::Torus, 3, name, {major, minor}, nullptr};
 }
+Shape Shape::rounded_hull(std::span<const Vec3> points, double radius, std::string_view name) {
+  require_positive(radius, name, "radius");
+  internal::HullResult h = internal::convex_hull_3d(points, name);
+  auto topology = std::make_shared<HullTopology>(*h.topology);
+  topology->rounded = true;
+  h.parameters.push_back(radius);
+  return {ShapeKind::Hull, 3, name, std::move(h.parameters), std::move(topology)};
+}
+Shape Shape::cylinder(double radius, double half_length, std::string_view name) {
+  return {ShapeKind::Cylinder, 3, name, {radius, half_length}, nullptr};
+}
+Shape Shape::cone(double radius, double half_length, std::string_view name) {
+  return {ShapeKind::Cone, 3, name, {radius, half_length}, nullptr};
+}
 Shape Shape::half_space() { return {ShapeKind::HalfSpace, 3, "half_space", {}, nullptr}; }
 
 Shape Shape::disc(double radius, std::string_view name) {
@@ -83,12 +97,17 @@ Shape Shape::half_plane() { return {ShapeKind::HalfSpace, 2, "half_plane", {}, n
 std::string Shape::parameter_name(int i) const {
   static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
   static constexpr const char* kSemi[] = {"semi_x", "semi_y", "semi_z"};
+  static constexpr const char* kScale[] = {"scale_x", "scale_y", "scale_z"};
   static constexpr const char* kAxis[] = {".x", ".y", ".z"};
   switch (kind_) {
     case ShapeKind::Sphere:
       return "radius";
     case ShapeKind::Capsule:
+    case ShapeKind::Cylinder:
+    case ShapeKind::Cone:
       return i == 0 ? "radius" : "half_length";
+    case ShapeKind::Mesh:
+      return kScale[i];
     case ShapeKind::Box:
       return kHalf[i];
     case ShapeKind::Ellipsoid:
@@ -96,11 +115,22 @@ std::string Shape::parameter_name(int i) const {
     case ShapeKind::Torus:
       return i == 0 ? "major" : "minor";
     case ShapeKind::Hull:
+      if (i == topology_->vertex_count * dim_) return "radius";
       return "vertex/" + std::to_string(i / dim_) + kAxis[i % dim_];
     case ShapeKind::HalfSpace:
       break;
   }
   return {};
+}
+
+Shape Shape::with_parameters(std::span<const double> parameters) const {
+  if (parameters.size() != parameters_.size())
+    throw Error(name_, "has " + std::to_string(parameters_.size()) + " parameters, got " +
+                           std::to_string(parameters.size()));
+  Shape shape = *this;
+  shape.parameters_.assign(parameters.begin(), parameters.end());
+  check_parameters(shape.view(), name_);
+  return shape;
 }
 
 Shape Shape::section() const {
@@ -118,9 +148,19 @@ Shape Shape::section() const {
       return ellipse(parameters_[0], parameters_[1], name_);
     case ShapeKind::Torus:
       throw Error(name_, "a torus has no planar section that is one body");
+    case ShapeKind::Cylinder:
+      return rectangle(parameters_[1], parameters_[0], name_);
+    case ShapeKind::Cone: {
+      const double r = parameters_[0], h = parameters_[1];
+      const Vec2 corners[] = {{-h, -r}, {h, 0}, {-h, r}};
+      return polygon(corners, name_);
+    }
+    case ShapeKind::Mesh:
+      throw Error(name_, "a mesh has no planar section");
     case ShapeKind::Hull:
       break;
   }
+  if (topology_->rounded) throw Error(name_, "a rounded hull has no planar section");
   std::vector<Vec2> points;  // where the edges cross z = 0
   for (const HullEdge& e : topology_->edges) {
     const Vec3 a = core_vertex(view(), e.v0), b = core_vertex(view(), e.v1);
@@ -136,7 +176,11 @@ Shape Shape::section() const {
 void check_parameters(const ShapeView<double>& s, std::string_view name) {
   static constexpr const char* kHalf[] = {"half_x", "half_y", "half_z"};
   static constexpr const char* kSemi[] = {"semi_x", "semi_y", "semi_z"};
+  static constexpr const char* kScale[] = {"scale_x", "scale_y", "scale_z"};
   switch (s.kind) {
+    case ShapeKind::Mesh:
+      for (int k = 0; k < 3; ++k) require_positive(s.p[k], name, kScale[k]);
+      return;
     case ShapeKind::Ellipsoid:
       for (int k = 0; k < s.dim; ++k) require_positive(s.p[k], name, kSemi[k]);
       return;
@@ -151,6 +195,8 @@ void check_parameters(const ShapeView<double>& s, std::string_view name) {
       require_positive(s.p[0], name, "radius");
       return;
     case ShapeKind::Capsule:
+    case ShapeKind::Cylinder:
+    case ShapeKind::Cone:
       require_positive(s.p[0], name, "radius");
       require_positive(s.p[1], name, "half_length");
       return;
@@ -162,6 +208,7 @@ void check_parameters(const ShapeView<double>& s, std::string_view name) {
     case ShapeKind::Hull:
       break;
   }
+  if (s.topology->rounded) require_positive(core_radius(s), name, "radius");
   for (int i = 0; i < s.topology->vertex_count * s.dim; ++i)
     if (!std::isfinite(s.p[i]))
       throw Error(name, "hull vertex " + std::to_string(i / s.dim) + " must be finite, is " +
@@ -182,6 +229,8 @@ void check_parameters(const ShapeView<double>& s, std::string_view name) {
 MassProperties mass_properties(const Shape& shape, double density) {
   if (shape.kind() == ShapeKind::HalfSpace)
     throw Error(shape.name(), "a half-space has no mass: its body must be fixed or kinematic");
+  if (shape.kind() == ShapeKind::Mesh)
+    throw Error(shape.name(), "a mesh has no mass: its body must be fixed or kinematic");
   require_positive(density, shape.name(), "density");
   return mass_properties(shape.view(), density);
 }
@@ -191,6 +240,19 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
   if (s.kind == ShapeKind::HalfSpace) return box;
   const double r = core_radius(s);
   Vec3 reach(r, r, r);
+  if (s.kind == ShapeKind::Mesh) {
+    const TriangleMesh::Box& own = s.topology->mesh->nodes[0].box;
+    const Vec3 scale(s.p[0], s.p[1], s.p[2]);
+    const Vec3 centre = transform(X_WS, Vec3(0.5 * scale.cwiseProduct(own.lo + own.hi)));
+    reach = matrix_of(X_WS.p).cwiseAbs() * (0.5 * scale.cwiseProduct(own.hi - own.lo));
+    return {centre - reach, centre + reach};
+  }
+  if (s.kind == ShapeKind::Cone) {
+    const Vec3 axis = rotate(X_WS.p, Vec3(1, 0, 0));
+    const Vec3 base = X_WS.x - s.p[1] * axis, tip = X_WS.x + s.p[1] * axis;
+    for (int i = 0; i < 3; ++i) reach[i] = s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
+    return {tip.cwiseMin(base - reach), tip.cwiseMax(base + reach)};
+  }
   if (s.kind == ShapeKind::Hull) {
     box = {Vec3::Constant(kInfinity), Vec3::Constant(-kInfinity)};
     const Mat3 R = matrix_of(X_WS.p);
@@ -199,8 +261,8 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
       box.lo = box.lo.cwiseMin(v);
       box.hi = box.hi.cwiseMax(v);
     }
-    box.lo += X_WS.x;
-    box.hi += X_WS.x;
+    box.lo += X_WS.x - reach;
+    box.hi += X_WS.x + reach;
   } else {
     if (s.kind == ShapeKind::Capsule)
       reach += (rotate(X_WS.p, Vec3(s.p[1], 0, 0))).cwiseAbs();
@@ -215,6 +277,11 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
       const Vec3 axis = rotate(X_WS.p, Vec3(0, 0, 1));
       for (int i = 0; i < 3; ++i)
         reach[i] += s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
+    } else if (s.kind == ShapeKind::Cylinder) {
+      const Vec3 axis = rotate(X_WS.p, Vec3(1, 0, 0));
+      for (int i = 0; i < 3; ++i)
+        reach[i] = s.p[1] * std::abs(axis[i]) +
+                   s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
     } else if (s.kind == ShapeKind::Box)
       reach = matrix_of(X_WS.p).cwiseAbs() * core_vertex(s, 7).cwiseAbs();
     box = {X_WS.x - reach, X_WS.x + reach};
@@ -227,6 +294,10 @@ double bounding_radius(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::HalfSpace) return kInfinity;
   if (s.kind == ShapeKind::Torus) return s.p[0] + s.p[1];
   if (s.kind == ShapeKind::Ellipsoid) return *std::max_element(s.p, s.p + s.dim);
+  if (s.kind == ShapeKind::Mesh) {
+    const TriangleMesh::Box& own = s.topology->mesh->nodes[0].box;
+    return own.lo.cwiseAbs().cwiseMax(own.hi.cwiseAbs()).cwiseProduct(Vec3(s.p[0], s.p[1], s.p[2])).norm();
+  }
   double square = 0;
   for (Index i = 0; i < s.topology->vertex_count; ++i)
     square = std::max(square, core_vertex(s, i).squaredNorm());
@@ -234,13 +305,16 @@ double bounding_radius(const ShapeView<double>& s) {
 }
 
 double smallest_width(const ShapeView<double>& s) {
-  if (s.kind == ShapeKind::HalfSpace) return kInfinity;
+  if (is_ground(s.kind)) return kInfinity;
+  if (s.kind == ShapeKind::Cylinder) return 2 * std::min(s.p[0], s.p[1]);
+  if (s.kind == ShapeKind::Cone)  // its height, or that of its triangle over the slope
+    return 2 * s.p[1] * std::min(1.0, 2 * s.p[0] / std::hypot(s.p[0], 2 * s.p[1]));
   if (s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule) return 2 * s.p[0];
   if (s.kind == ShapeKind::Torus) return 2 * s.p[1];
   if (s.kind == ShapeKind::Ellipsoid) return 2 * *std::min_element(s.p, s.p + s.dim);
   double width = kInfinity;
   for (Index f = 0; f < s.topology->face_count(); ++f) width = std::min(width, width_across(s, f));
-  return width;
+  return width + 2 * core_radius(s);
 }
 
 }  // namespace orthant

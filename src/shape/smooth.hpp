@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shape/smooth.hpp: contacts of ellipsoids and tori. Private to the room.
+// shape/smooth.hpp: contacts of ellipsoids, cylinders, cones, tori. Private to the room.
 // Cores seen from A's origin, world axes; radii are added by the caller.
 #pragma once
 
@@ -17,10 +17,11 @@ struct SmoothQuery {
   Vec3 x;            // B's origin seen from A
   double margin;     // of the cores
   const Vec3* hint;  // the last normal, from B to A; may be null
+  bool exact_only;   // no more than the nearest point of a convex pair
 };
 
-/// All points with gap < margin: one for a convex pair, each local minimum for a torus (at most
-/// kMaxContacts, nearest first).
+/// All points with gap < margin: one for a rounded pair, up to four for flat ends and side lines of
+/// cylinders and cones, each local minimum for a torus (at most kMaxContacts, nearest first).
 int smooth_contacts(const SmoothQuery& q, ContactPoint* out);
 
 /// Outward normals of the ellipsoid (or ellipse) with semi-axes a, at the points of its surface
@@ -31,6 +32,8 @@ int nearest_normals(const double* a, int dim, const Vec3& y, const Vec3& towards
 /// Polytope core (or half-space) A against ellipsoid B.
 int polytope_ellipsoid(const SmoothQuery& q, ContactPoint* out);
 int ellipsoid_ellipsoid(const SmoothQuery& q, ContactPoint* out);
+/// Anything convex against cylinder or cone B.
+int any_turned(const SmoothQuery& q, ContactPoint* out);
 /// Anything against torus B.
 int any_torus(const SmoothQuery& q, ContactPoint* out);
 

@@ -182,6 +182,10 @@ class Valleys {
     // The point is the vertex of the feature; the part of A is the other.
     const ContactFeature& f = c.feature;
     switch (f.kind) {
+      case FeatureKind::Smooth:
+        r.code = f.first;
+        r.place = f.start_place[0];
+        break;
       case FeatureKind::VertexEdge: {
         r.code = smooth_code(PartKind::Edge, f.second);
         const PrimitiveT<double> edge =

@@ -78,8 +78,15 @@ TEST(Urdf, LinksAndJointsArriveWhereTheFileSays) {
   const Pose X_WA = body_pose(m.body(hinge.a), scene.state.q.data());
   const Vec3 axis = rotate(X_WA.p, rotate(X.p, Vec3(0, 0, 1)));
   EXPECT_LT((axis - Vec3(0, 1, 0)).norm(), 1e-12);
+  // The cylinder lies along z of its own frame, which is turned to x of the link, y of the world.
+  for (const ShapeInstance& s : m.shapes()) {
+    if (s.shape.kind() != ShapeKind::Cylinder) continue;
+    const Pose X_WS = shape_pose(m.body(s.body), s, scene.state.q.data(), scene.parameters.values.data());
+    EXPECT_NEAR(std::abs(rotate(X_WS.p, Vec3(1, 0, 0))[1]), 1, 1e-12);
+    EXPECT_EQ(s.shape.parameters()[1], 0.5);
+  }
   const std::string notes = ::testing::PrintToString(scene.notes);
-  for (const char* word : {"<visual>", "<transmission>", "velocity", "<cylinder>"})
+  for (const char* word : {"<visual>", "<transmission>", "velocity"})
     EXPECT_THAT(notes, HasSubstr(word));
 }
 

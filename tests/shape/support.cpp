@@ -131,11 +131,20 @@ Shape random_shape(Random& random, ShapeKind kind, int dim) {
       const double x = size(), y = size(), z = size();
       return dim == 2 ? Shape::ellipse(x, y) : Shape::ellipsoid(x, y, z);
     }
+    case ShapeKind::Cylinder: {
+      const double r = size();
+      return Shape::cylinder(r, size());
+    }
+    case ShapeKind::Cone: {
+      const double r = size();
+      return Shape::cone(r, size());
+    }
     case ShapeKind::Torus: {
       const double major = size();
       return Shape::torus(major, 0.4 * major * size());
     }
     case ShapeKind::HalfSpace:
+    case ShapeKind::Mesh:
       break;
   }
   return dim == 2 ? Shape::half_plane() : Shape::half_space();
@@ -235,6 +244,15 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
       for (int k = 0; k < s.dim(); ++k) sum += (p[k] / v.p[k]) * (p[k] / v.p[k]);
       return std::sqrt(sum) <= 1 + slack / *std::min_element(v.p, v.p + s.dim());
     }
+    case ShapeKind::Cylinder:
+      return std::abs(p[0]) <= v.p[1] + slack && std::hypot(p[1], p[2]) <= v.p[0] + slack;
+    case ShapeKind::Cone: {
+      const double radius = v.p[0] * (v.p[1] - p[0]) / (2 * v.p[1]);
+      return p[0] >= -v.p[1] - slack && p[0] <= v.p[1] + slack &&
+             std::hypot(p[1], p[2]) <= radius + slack * std::hypot(1, 0.5 * v.p[0] / v.p[1]);
+    }
+    case ShapeKind::Mesh:
+      return false;
     case ShapeKind::Torus:
       return std::hypot(std::hypot(p[0], p[1]) - v.p[0], p[2]) <= v.p[1] + slack;
   }
@@ -242,8 +260,8 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
 }
 
 const char* kind_name(ShapeKind kind) {
-  static constexpr const char* kNames[] = {"sphere",     "capsule",   "box",  "hull",
-                                           "half-space", "ellipsoid", "torus"};
+  static constexpr const char* kNames[] = {"sphere",    "capsule",  "box",  "hull",  "half-space",
+                                           "ellipsoid", "cylinder", "cone", "torus", "mesh"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -5,7 +5,7 @@ import { BatchedMesh, BufferGeometry, Color, Group, InstancedBufferAttribute, In
 import type { Run, Shape } from './format';
 import {
   boxGeometry, capsuleGeometry, discGeometry, hullGeometry, polygonGeometry, rectangleGeometry, sphereGeometry,
-  stadiumGeometry, torusGeometry,
+  stadiumGeometry, torusGeometry, turnedGeometry,
 } from './geometry';
 import { depthMaterial, flatMaterial, solidMaterial } from './materials';
 
@@ -19,6 +19,7 @@ interface Slot {
 /** Shape kinds that share a geometry share a draw call. */
 const kGroupOf: Record<Drawn['type'], string> = {
   sphere: 'sphere', ellipsoid: 'sphere', capsule: 'capsule', box: 'box', torus: 'torus', hull: 'hull',
+  cylinder: 'cylinder', cone: 'cone', mesh: 'hull',
   disc: 'disc', ellipse: 'ellipse', rectangle: 'rectangle', stadium: 'stadium', polygon: 'polygon',
 };
 
@@ -42,6 +43,8 @@ function unitGeometry(kind: string, n: number): BufferGeometry {
     case 'capsule': return capsuleGeometry(Math.max(3, n - 3));
     case 'torus': return torusGeometry(Math.max(2, Math.round(n / 2)));
     case 'box': return boxGeometry();
+    case 'cylinder': return turnedGeometry(Math.max(3, Math.round(n / 2)), 1);
+    case 'cone': return turnedGeometry(Math.max(3, Math.round(n / 2)), 0);
     case 'disc': return discGeometry(n >= 9 ? 64 : 32, true);
     case 'ellipse': return discGeometry(n >= 9 ? 64 : 32, false);
     case 'rectangle': return rectangleGeometry();
@@ -51,7 +54,7 @@ function unitGeometry(kind: string, n: number): BufferGeometry {
 }
 
 function ownGeometry(shape: Drawn): BufferGeometry {
-  if (shape.type === 'hull') return hullGeometry(shape.vertices, shape.faces);
+  if (shape.type === 'hull' || shape.type === 'mesh') return hullGeometry(shape.vertices, shape.faces);
   if (shape.type === 'polygon') return polygonGeometry(shape.vertices);
   throw new Error(`${shape.type} has no geometry of its own`);
 }
@@ -137,6 +140,7 @@ class ShapeGroup {
     slots.forEach(({ shape }, i) => {
       const scale = [1, 1, 1];
       if (shape.type === 'sphere' || shape.type === 'disc') scale.fill(shape.radius);
+      if (shape.type === 'cylinder' || shape.type === 'cone') scale.splice(0, 3, shape.halfLength, shape.radius, shape.radius);
       if ('half' in shape) shape.half.forEach((h, k) => { scale[k] = h || 1; });
       this.local.set([...shape.position, ...shape.quaternion, ...scale], kLocal * i);
       this.plain[i] = shape.quaternion[0] === 1 && shape.position.every((x) => x === 0) ? 1 : 0;

@@ -15,11 +15,11 @@ interface Placed {
 export type Shape = Placed &
   (
     | { type: 'sphere' | 'disc'; radius: number }
-    | { type: 'capsule' | 'stadium'; radius: number; halfLength: number }
+    | { type: 'capsule' | 'stadium' | 'cylinder' | 'cone'; radius: number; halfLength: number }
     | { type: 'box' | 'ellipsoid'; half: Vec3 }
     | { type: 'rectangle' | 'ellipse'; half: Vec3 } // half[2] is 0
     | { type: 'torus'; major: number; minor: number }
-    | { type: 'hull'; vertices: Float32Array; faces: Uint32Array; key: string }
+    | { type: 'hull' | 'mesh'; vertices: Float32Array; faces: Uint32Array; key: string }
     | { type: 'polygon'; vertices: Float32Array; key: string }
     | { type: 'half_space' }
   );
@@ -175,6 +175,8 @@ function shapeOf(value: unknown, where: string, planar: boolean): Shape {
       return { ...placed, type, radius: size('radius') };
     case 'capsule':
     case 'stadium':
+    case 'cylinder':
+    case 'cone':
       return { ...placed, type, radius: size('radius'), halfLength: size('half_length') };
     case 'box':
     case 'rectangle':
@@ -184,7 +186,8 @@ function shapeOf(value: unknown, where: string, planar: boolean): Shape {
       return { ...placed, type, half: sizes('semi_axes') };
     case 'torus':
       return { ...placed, type, major: size('major'), minor: size('minor') };
-    case 'hull': {
+    case 'hull':
+    case 'mesh': {
       const vertices = arrayOf(Float32Array, s.vertices, `${where}.vertices`);
       const faces = arrayOf(Uint32Array, s.faces, `${where}.faces`);
       if (vertices.length % 3 || faces.length % 3) throw new FormatError(`${where}: vertices and faces come in threes`);

@@ -86,6 +86,35 @@ export function capsuleGeometry(n: number): BufferGeometry {
   return b.build(true);
 }
 
+/** Axis x, radius 1, from -1 to 1; the + end has the radius `tip`: 1 a cylinder, 0 a cone. */
+export function turnedGeometry(n: number, tip: number): BufferGeometry {
+  const b = new Builder();
+  const around = 8 * n;
+  const slope = (1 - tip) / 2;
+  for (let quarter = 0; quarter < 4; ++quarter) {
+    const tone = quarter % 2 ? 1 : kDarkTone;
+    for (let i = (quarter * around) / 4; i < ((quarter + 1) * around) / 4; ++i) {
+      const at = (k: number) => [Math.cos((2 * Math.PI * k) / around), Math.sin((2 * Math.PI * k) / around)];
+      const corner = (k: number, x: number) => {
+        const [c, s] = at(k);
+        const r = x > 0 ? tip : 1;
+        return b.vertex([x, r * c, r * s], new Vector3(slope, c, s).normalize().toArray(), tone);
+      };
+      const [p, q, r, s] = [corner(i, -1), corner(i + 1, -1), corner(i, 1), corner(i + 1, 1)];
+      b.index.push(p, q, r);
+      if (tip > 0) b.index.push(q, s, r);
+      for (const x of tip > 0 ? [-1, 1] : [-1]) {
+        const end = (c: number, d: number) => b.vertex([x, c, d], [x, 0, 0], tone);
+        const [u, v] = [at(i), at(i + 1)];
+        const [m, f, g] = [end(0, 0), end(u[0], u[1]), end(v[0], v[1])];
+        if (x > 0) b.index.push(m, f, g);
+        else b.index.push(m, g, f);
+      }
+    }
+  }
+  return b.build(false);
+}
+
 /** Axis z: position walks round the tube, second along the ring. */
 export function torusGeometry(n: number): BufferGeometry {
   const b = new Builder();
@@ -207,6 +236,9 @@ export function reach(s: Shape): number {
     case 'capsule':
     case 'stadium':
       return offset + s.radius + s.halfLength;
+    case 'cylinder':
+    case 'cone':
+      return offset + Math.hypot(s.radius, s.halfLength);
     case 'box':
     case 'rectangle':
       return offset + Math.hypot(...s.half);
@@ -216,8 +248,9 @@ export function reach(s: Shape): number {
     case 'torus':
       return offset + s.major + s.minor;
     case 'hull':
+    case 'mesh':
     case 'polygon': {
-      const step = s.type === 'hull' ? 3 : 2;
+      const step = s.type === 'polygon' ? 2 : 3;
       let r = 0;
       for (let i = 0; i < s.vertices.length; i += step)
         r = Math.max(r, Math.hypot(...s.vertices.subarray(i, i + step)));
@@ -255,12 +288,18 @@ export function bakedPositions(s: Shape, grow: number): Float32Array {
       p0 = s.radius + grow;
       p1 = s.halfLength;
       break;
+    case 'cylinder':
+    case 'cone':
+      g = turnedGeometry(6, s.type === 'cone' ? 0 : 1);
+      scale.set(s.halfLength + grow, s.radius + grow, s.radius + grow);
+      break;
     case 'torus':
       g = torusGeometry(5);
       p0 = s.minor + grow;
       p1 = s.major;
       break;
     case 'hull':
+    case 'mesh':
       g = hullGeometry(s.vertices, s.faces);
       scale.setScalar(1 + grow / Math.max(reach(s), 1e-9));
       break;

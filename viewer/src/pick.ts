@@ -16,6 +16,16 @@ function distance(s: Shape, p: Vector3): number {
       const q = [Math.abs(p.x) - s.half[0], Math.abs(p.y) - s.half[1], Math.abs(p.z) - s.half[2]];
       return Math.hypot(...q.map((x) => Math.max(x, 0))) + Math.min(Math.max(...q), 0);
     }
+    case 'cylinder': {
+      const x = Math.abs(p.x) - s.halfLength;
+      const r = Math.hypot(p.y, p.z) - s.radius;
+      return Math.hypot(Math.max(x, 0), Math.max(r, 0)) + Math.min(Math.max(x, r), 0);
+    }
+    case 'cone': { // farther from the base plane or the slope: never more than the distance
+      const slant = Math.hypot(s.radius, 2 * s.halfLength);
+      const side = (2 * s.halfLength * Math.hypot(p.y, p.z) + s.radius * (p.x - s.halfLength)) / slant;
+      return Math.max(side, -s.halfLength - p.x);
+    }
     case 'torus':
       return Math.hypot(Math.hypot(p.x, p.y) - s.major, p.z) - s.minor;
     default:
@@ -98,7 +108,7 @@ export function hitShape(s: Shape, o: Vector3, d: Vector3, far: number, tiny: nu
     return t >= 0 && insideFlat(s, o.x + t * d.x, o.y + t * d.y) ? t : Infinity;
   }
   if (s.type === 'ellipsoid') return ellipsoid(s.half, o, d);
-  if (s.type === 'hull') return triangles(s.vertices, s.faces, o, d);
+  if (s.type === 'hull' || s.type === 'mesh') return triangles(s.vertices, s.faces, o, d);
   return s.type === 'half_space' ? Infinity : trace(s, o, d, far, tiny);
 }
 

@@ -18,6 +18,9 @@ function shapeJson(s: Shape): object {
     case 'ellipsoid': return { ...placed, semi_axes: s.half };
     case 'ellipse': return { ...placed, semi_axes: s.half.slice(0, 2) };
     case 'torus': return { ...placed, major: s.major, minor: s.minor };
+    case 'cylinder':
+    case 'cone': return { ...placed, radius: s.radius, half_length: s.halfLength };
+    case 'mesh':
     case 'hull': return { ...placed, vertices: base64(s.vertices), faces: base64(s.faces) };
     case 'polygon': return { ...placed, vertices: base64(s.vertices) };
     case 'half_space': return placed;

@@ -104,6 +104,9 @@ const kSolids: [Shape, number][] = [
   [{ ...kStill, type: 'box', half: [0.2, 0.3, 0.4] }, 8 * 0.024],
   [{ ...kStill, type: 'ellipsoid', half: [0.2, 0.3, 0.4] }, (4 / 3) * Math.PI * 0.024],
   [{ ...kStill, type: 'torus', major: 0.6, minor: 0.2 }, 2 * Math.PI ** 2 * 0.6 * 0.04],
+  [{ ...kStill, type: 'cylinder', radius: 0.3, halfLength: 0.7 }, Math.PI * 0.09 * 1.4],
+  [{ ...kStill, type: 'cone', radius: 0.3, halfLength: 0.7 }, (Math.PI * 0.09 * 1.4) / 3],
+  [{ ...kStill, type: 'mesh', ...ico }, (5 / 12) * (3 + Math.sqrt(5)) * (1 / Math.sin((2 * Math.PI) / 5)) ** 3],
   [{ ...kStill, type: 'hull', ...ico }, (5 / 12) * (3 + Math.sqrt(5)) * (1 / Math.sin((2 * Math.PI) / 5)) ** 3],
 ];
 
@@ -125,6 +128,9 @@ const kRays: [Shape, Vec3, Vec3, number][] = [
   [{ ...kStill, type: 'box', half: [0.2, 0.3, 0.4] }, [0.1, 0.1, 5], [0, 0, -1], 4.6],
   [{ ...kStill, type: 'ellipsoid', half: [0.2, 0.3, 0.4] }, [0, -5, 0], [0, 1, 0], 4.7],
   [{ ...kStill, type: 'torus', major: 0.6, minor: 0.2 }, [0.6, 0, 5], [0, 0, -1], 4.8],
+  [{ ...kStill, type: 'cylinder', radius: 0.3, halfLength: 0.7 }, [0.6, 0, 5], [0, 0, -1], 4.7],
+  [{ ...kStill, type: 'cylinder', radius: 0.3, halfLength: 0.7 }, [-3, 0.2, 0], [1, 0, 0], 2.3],
+  [{ ...kStill, type: 'cone', radius: 0.3, halfLength: 0.7 }, [0, 0, 5], [0, 0, -1], 4.85],
   [{ ...kStill, type: 'hull', ...ico }, [0, 0, -5], [0, 0, 1], 5 - ico.down],
 ];
 

@@ -36,9 +36,11 @@ struct ContactFeature {
   std::int16_t face = 0;               // reference face of the second, clipped kinds only
   double start_normal[3] = {0, 0, 0};  // Smooth only: where evaluate_contact() starts, world axes
   double start_place[2] = {0, 0};      // Smooth only: place on the edge or circle of A, of B
+  std::int32_t element = -1;           // triangle of a mesh, whose features are those of a hull
 };
 
-/// A part of a core in a Smooth feature. A torus uses the index to tell its nearest points apart.
+/// A part of a core in a Smooth feature. The index of a circle tells contacts on it apart; on a
+/// cylinder its lowest bit is the end.
 inline std::int16_t smooth_code(internal::PartKind kind, Index index) {
   return static_cast<std::int16_t>(static_cast<Index>(kind) << 12 | index);
 }
@@ -46,6 +48,11 @@ inline std::int16_t smooth_code(internal::PartKind kind, Index index) {
 /// Stable name of the two features, the same whichever face was the reference: for contact keys and
 /// warm starts. 28 bits: (type and index on A, type and index on B).
 inline std::uint32_t feature_id(const ContactFeature& f) {
+  if (f.element >= 0) {  // scattered: triangles have more names than fit beside the features
+    ContactFeature local = f;
+    local.element = -1;
+    return feature_id(local) * 0x9e3779b1u ^ static_cast<std::uint32_t>(f.element) * 0x85ebca6bu;
+  }
   if (f.kind == FeatureKind::Smooth || f.kind == FeatureKind::SubSpheres) {
     const std::uint32_t one = static_cast<std::uint32_t>(f.first) & 0x7fff;
     const std::uint32_t two = static_cast<std::uint32_t>(f.second) & 0x7fff;
@@ -246,11 +253,42 @@ Mat3T<T> ellipsoid_matrix(const ShapeView<T>& s, const QuatT<T>& p) {
   return E;
 }
 
+/// Radius around a part: a cylinder's side is its axis, inflated; its ends and rims are sharp.
+template <class T>
+T part_radius(const ShapeView<T>& s, std::int16_t code) {
+  if (s.kind == ShapeKind::Cylinder && static_cast<PartKind>(code >> 12) == PartKind::Edge)
+    return s.p[0];
+  return core_radius(s);
+}
+
+/// Axis and rims of a cylinder, side and rim of a cone.
+template <class T>
+void set_turned_part(const ShapeView<T>& s, const PoseT<T>& X, Index index, SmoothPartT<T>& part) {
+  using std::sqrt;
+  const T r = s.p[0], h = s.p[1];
+  if (part.kind == PartKind::Edge) {
+    part.u = rotate(X.p, Vec3T<T>(h * T(2), T(0), T(0)));
+    part.x = X.x - part.u * T(0.5);
+  } else if (part.kind == PartKind::Circle) {
+    part.x = transform(X, Vec3T<T>((index & 1) ? h : -h, T(0), T(0)));
+    part.u = rotate(X.p, Vec3T<T>(T(0), r, T(0)));
+    part.v = rotate(X.p, Vec3T<T>(T(0), T(0), r));
+  } else {
+    part.x = transform(X, Vec3T<T>(h, T(0), T(0)));
+    part.u = rotate(X.p, Vec3T<T>(T(1), T(0), T(0)));
+    part.sine = r / sqrt(r * r + h * h * T(4));
+  }
+}
+
 template <class T>
 SmoothPartT<T> smooth_part(const ShapeView<T>& s, const PoseT<T>& X, std::int16_t code) {
   const Vec3T<T> zero(T(0), T(0), T(0));
   SmoothPartT<T> part{static_cast<PartKind>(code >> 12), X.x, zero, zero, {}};
   const Index index = code & 0xfff;
+  if (is_turned(s.kind) && place_count(part.kind) == 1) {
+    set_turned_part(s, X, index, part);
+    return part;
+  }
   switch (part.kind) {
     case PartKind::Vertex:
       part.x = vertex_primitive(s, X, index).p0;
@@ -274,6 +312,8 @@ SmoothPartT<T> smooth_part(const ShapeView<T>& s, const PoseT<T>& X, std::int16_
       part.u = rotate(X.p, Vec3T<T>(s.p[0], T(0), T(0)));
       part.v = rotate(X.p, Vec3T<T>(T(0), s.p[0], T(0)));
       break;
+    case PartKind::ConeSide:
+      break;  // answered above
   }
   return part;
 }
@@ -326,6 +366,35 @@ ContactPointT<T> evaluate_sub_spheres(const ContactFeature& f, const ShapeView<T
   return out;
 }
 
+/// One triangle of a mesh as a hull without thickness: face 0 its front, edge k from corner k.
+inline const HullTopology& triangle_topology() {
+  static const HullTopology topology = [] {
+    HullTopology h;
+    h.vertex_count = 3;
+    h.face_start = {0, 3, 6};
+    h.face_vertex = {0, 1, 2, 0, 2, 1};
+    h.face_edge = {0, 1, 2, 2, 1, 0};
+    h.edges = {{0, 1, 0, 1}, {1, 2, 0, 1}, {2, 0, 0, 1}};
+    return h;
+  }();
+  return topology;
+}
+
+template <class T>
+class MeshTriangle {
+ public:
+  MeshTriangle(const ShapeView<T>& mesh, Index triangle) {
+    const TriangleMesh& m = *mesh.topology->mesh;
+    for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t d = 0; d < 3; ++d)
+        corners_[3 * c + d] = mesh.p[d] * T(m.corners[m.triangles[triangle][c]][d]);
+  }
+  ShapeView<T> view() const { return {ShapeKind::Hull, 3, corners_.data(), &triangle_topology()}; }
+
+ private:
+  std::array<T, 9> corners_;
+};
+
 }  // namespace internal
 
 /// Gap, normal and witness points with the features of `f` held.
@@ -334,15 +403,28 @@ ContactPointT<T> evaluate_contact(const ContactFeature& f, const ShapeView<T>& a
                                   const PoseT<T>& X_WA, const ShapeView<T>& b,
                                   const PoseT<T>& X_WB) {
   using internal::PrimitiveT;
+  if (f.element >= 0) {
+    const bool on_a = a.kind == ShapeKind::Mesh;
+    const internal::MeshTriangle<T> triangle(on_a ? a : b, f.element);
+    ContactFeature local = f;
+    local.element = -1;
+    ContactPointT<T> out = evaluate_contact(local, on_a ? triangle.view() : a, X_WA,
+                                            on_a ? b : triangle.view(), X_WB);
+    out.feature = f;
+    out.id = feature_id(f);
+    return out;
+  }
   if (f.kind == FeatureKind::SubSpheres) return internal::evaluate_sub_spheres(f, a, X_WA, b, X_WB);
   // Seen from A's origin: a pair far from the world's origin keeps its digits.
   const PoseT<T> X_A{Vec3T<T>(T(0), T(0), T(0)), X_WA.p};
   const PoseT<T> X_B{X_WB.x - X_WA.x, X_WB.p};
-  const T ra = core_radius(a), rb = core_radius(b);
+  T ra = core_radius(a), rb = core_radius(b);
   ContactPointT<T> out;
   out.feature = f;
   out.id = feature_id(f);
   if (f.kind == FeatureKind::Smooth) {
+    ra = internal::part_radius(a, f.first);
+    rb = internal::part_radius(b, f.second);
     const internal::SmoothContactT<T> c = internal::smooth_contact(
         internal::smooth_part(a, X_A, f.first), internal::smooth_part(b, X_B, f.second), a.dim,
         f.start_normal, f.start_place);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <numbers>
+#include <vector>
 
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
@@ -112,9 +113,114 @@ MassPropertiesT<T> polyhedron_mass(const ShapeView<T>& s, const T& density) {
   return m;
 }
 
+/// What a rounded hull has beyond its core, and the core: prisms on the faces, sectors of cylinders
+/// along the edges, sectors of a ball at the vertices. Those of a vertex need the moments of its
+/// spherical polygon, by Stokes and by the Laplacian of n n' on the sphere (arcs have poles m):
+///   int n = 1/2 sum angle m,   int n n' = (2 area 1 + sum [m w' + w m']) / 6,  w = int of n on an arc
+template <class T>
+MassPropertiesT<T> rounded_mass(const ShapeView<T>& s, const T& density) {
+  using std::atan2;
+  using std::sqrt;
+  const HullTopology& h = *s.topology;
+  const T r = core_radius(s);
+  MassPropertiesT<T> m = polyhedron_mass(s, density);
+  const Vec3T<T> origin = m.center;  // everything is collected about the centre of the core
+  T mass = m.mass;
+  Vec3T<T> first(T(0), T(0), T(0));
+  Mat3T<T> second;  // integral of r r'
+  const T trace = (m.inertia(0, 0) + m.inertia(1, 1) + m.inertia(2, 2)) * T(0.5);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) second(i, j) = (i == j ? trace : T(0)) - m.inertia(i, j);
+  const auto add = [](const Vec3T<T>& a, const Vec3T<T>& b) {  // a b' + b a'
+    Mat3T<T> out;
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) out(i, j) = a[i] * b[j] + b[i] * a[j];
+    return out;
+  };
+  const T r2 = r * r * density, r3 = r2 * r, r4 = r3 * r, r5 = r4 * r;
+  std::vector<Vec3T<T>> normal(static_cast<std::size_t>(h.face_count()));
+  const T half(0.5), third(1.0 / 3);
+  for (Index f = 0; f < h.face_count(); ++f) {
+    const Vec3T<T> n = normal[f] = core_face(s, f).normal;
+    const Vec3T<T> a = core_vertex(s, h.face_vertex[h.face_start[f]]) - origin;
+    for (Index k = h.face_start[f] + 1; k + 1 < h.face_start[f + 1]; ++k) {
+      const Vec3T<T> b = core_vertex(s, h.face_vertex[k]) - origin;
+      const Vec3T<T> c = core_vertex(s, h.face_vertex[k + 1]) - origin;
+      const T area = n.dot(Vec3T<T>((b - a).cross(c - a))) * half;
+      const Vec3T<T> sum = a + b + c, mean = sum * third;
+      mass += density * area * r;
+      first += mean * (density * area * r) + n * (area * r2 * half);
+      second += (add(sum, sum) * half + add(a, a) * half + add(b, b) * half + add(c, c) * half) *
+                    (density * area * r * T(1.0 / 12)) +
+                add(mean, n) * (area * r2 * half) + add(n, n) * (area * r3 * third * half);
+    }
+  }
+  struct Corner {
+    T area{0};
+    Vec3T<T> first = Vec3T<T>(T(0), T(0), T(0));
+    Mat3T<T> second = Mat3T<T>::Zero();
+  };
+  std::vector<Corner> corner(static_cast<std::size_t>(h.vertex_count));
+  for (const HullEdge& e : h.edges) {
+    const Vec3T<T> p = core_vertex(s, e.v0) - origin, q = core_vertex(s, e.v1) - origin;
+    const T length = sqrt((q - p).squaredNorm());
+    const Vec3T<T> along = (q - p) / length, n0 = normal[e.f0], n1 = normal[e.f1];
+    // Seen along the edge the normals turn from f0 to f1, about its direction or against it.
+    const bool against = value_of(n0.cross(n1).dot(along)) < 0;
+    const Vec3T<T> pole = against ? Vec3T<T>(-along) : along, t = pole.cross(n0);
+    const T sine = n1.dot(t), cosine = n1.dot(n0), angle = atan2(sine, cosine);
+    const Vec3T<T> w = pole.cross(n0 - n1);  // integral of n over the arc
+    const Mat3T<T> nn =                      // of n n'
+        add(n0, n0) * (half * half * (angle + sine * cosine)) +
+        add(t, t) * (half * half * (angle - sine * cosine)) + add(n0, t) * (half * sine * sine);
+    const Vec3T<T> middle = (p + q) * half;
+    mass += r2 * half * angle * length;
+    first += middle * (r2 * half * angle * length) + w * (r3 * third * length);
+    second += (add(middle, middle) * half + add(along, along) * (length * length * T(1.0 / 24))) *
+                  (r2 * half * angle * length) +
+              add(middle, w) * (r3 * third * length) + nn * (r4 * T(0.25) * length);
+    // The arc bounds the polygons of both ends: at v1 the edge arrives, at v0 it leaves.
+    for (const bool end : {false, true}) {
+      Corner& c = corner[end ? e.v1 : e.v0];
+      const Vec3T<T> inward = end ? along : Vec3T<T>(-along);  // pole of the arc towards the polygon
+      c.first += inward * (angle * half);
+      c.second += add(inward, w) * T(1.0 / 6);
+    }
+  }
+  // Areas of the polygons: 2 pi less the turns of their corners, which are the angles of the faces.
+  for (Corner& c : corner) c.area = T(2 * std::numbers::pi);
+  for (Index f = 0; f < h.face_count(); ++f) {
+    const Index begin = h.face_start[f], end = h.face_start[f + 1];
+    for (Index k = begin; k < end; ++k) {
+      const Vec3T<T> x = core_vertex(s, h.face_vertex[k]);
+      const Vec3T<T> a = core_vertex(s, h.face_vertex[k + 1 < end ? k + 1 : begin]) - x;
+      const Vec3T<T> b = core_vertex(s, h.face_vertex[k > begin ? k - 1 : end - 1]) - x;
+      corner[h.face_vertex[k]].area -= atan2(sqrt(a.cross(b).squaredNorm()), a.dot(b));
+    }
+  }
+  for (Index i = 0; i < h.vertex_count; ++i) {
+    Corner& c = corner[i];
+    for (int k = 0; k < 3; ++k) c.second(k, k) += c.area * third;
+    const Vec3T<T> x = core_vertex(s, i) - origin;
+    mass += c.area * r3 * third;
+    first += x * (c.area * r3 * third) + c.first * (r4 * T(0.25));
+    second += add(x, x) * (half * c.area * r3 * third) + add(x, c.first) * (r4 * T(0.25)) +
+              c.second * (r5 * T(0.2));
+  }
+  m.mass = mass;
+  const Vec3T<T> offset = first / mass;
+  m.center = origin + offset;
+  const T total = second(0, 0) + second(1, 1) + second(2, 2);
+  const Mat3T<T> shift = point_inertia(mass, offset);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      m.inertia(i, j) = (i == j ? total : T(0)) - second(i, j) - shift(i, j);
+  return m;
+}
+
 }  // namespace internal
 
-/// Mass properties in the shape frame. A half-space has none: zero mass is returned.
+/// Mass properties in the shape frame. Ground has none: zero mass is returned.
 template <class T>
 MassPropertiesT<T> mass_properties(const ShapeView<T>& s, const T& density) {
   const double pi = std::numbers::pi;
@@ -147,7 +253,25 @@ MassPropertiesT<T> mass_properties(const ShapeView<T>& s, const T& density) {
       m.inertia(2, 2) = m.mass * (x * x + y * y) * third;
       return m;
     }
+    case ShapeKind::Cylinder: {
+      const T r = s.p[0], h = s.p[1];
+      m.mass = density * T(2 * pi) * r * r * h;
+      m.inertia(0, 0) = m.mass * r * r * T(0.5);
+      m.inertia(1, 1) = m.mass * (r * r * T(0.25) + h * h * T(1.0 / 3));
+      m.inertia(2, 2) = m.inertia(1, 1);
+      return m;
+    }
+    case ShapeKind::Cone: {
+      const T r = s.p[0], h = s.p[1];
+      m.mass = density * T(2 * pi / 3) * r * r * h;
+      m.center[0] = h * T(-0.5);
+      m.inertia(0, 0) = m.mass * r * r * T(0.3);
+      m.inertia(1, 1) = m.mass * (r * r + h * h) * T(0.15);
+      m.inertia(2, 2) = m.inertia(1, 1);
+      return m;
+    }
     case ShapeKind::Hull:
+      if (s.topology->rounded) return internal::rounded_mass(s, density);
       return s.dim == 2 ? internal::polygon_mass(s, density)
                         : internal::polyhedron_mass(s, density);
     case ShapeKind::Ellipsoid: {
@@ -173,6 +297,7 @@ MassPropertiesT<T> mass_properties(const ShapeView<T>& s, const T& density) {
       return m;
     }
     case ShapeKind::HalfSpace:
+    case ShapeKind::Mesh:
       break;
   }
   return m;

@@ -4,6 +4,8 @@
 // own parameters or into a model's flat parameter vector.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +18,7 @@
 
 namespace orthant {
 
-/// A body, convex but for the torus. Factories throw Error naming `name`, the rule and the value.
+/// A body, convex but for torus and mesh. Factories throw Error naming `name`, the rule and the value.
 class Shape {
  public:
   // In space [m].
@@ -25,11 +27,29 @@ class Shape {
   static Shape box(double half_x, double half_y, double half_z, std::string_view name = "box");
   /// Convex hull of points; inner and duplicate points are dropped, flat sets refused.
   static Shape hull(std::span<const Vec3> points, std::string_view name = "hull");
+  /// The same with edges and corners rounded: everything within `radius` of the hull.
+  static Shape rounded_hull(std::span<const Vec3> points, double radius,
+                            std::string_view name = "rounded hull");
   static Shape half_space();
   static Shape ellipsoid(double semi_x, double semi_y, double semi_z,
                          std::string_view name = "ellipsoid");
+  /// Axis x, flat ends at -half_length and half_length.
+  static Shape cylinder(double radius, double half_length, std::string_view name = "cylinder");
+  /// Axis x, base at -half_length, tip at +half_length.
+  static Shape cone(double radius, double half_length, std::string_view name = "cone");
   /// A ring about z: the circle of radius `major` with a tube of radius `minor` < major.
   static Shape torus(double major, double minor, std::string_view name = "torus");
+
+  /// A surface of triangles for fixed and kinematic bodies; the matter is behind the faces (corners
+  /// counter-clockwise from outside). Corners at the same place are joined; triangles without area
+  /// are left out, and how many is written to `left_out` where given.
+  static Shape mesh(std::span<const Vec3> corners,
+                    std::span<const std::array<std::int32_t, 3>> triangles,
+                    std::string_view name = "mesh", std::size_t* left_out = nullptr);
+  /// A mesh over the rectangle |x| <= half_x, |y| <= half_y: rows x columns heights z, a row along x,
+  /// the first at -half_y. Its parameters are half_x, half_y and the factor on the heights, 1.
+  static Shape height_field(std::span<const double> heights, int rows, int columns, double half_x,
+                            double half_y, std::string_view name = "height field");
 
   // In the plane: the sections z = 0.
   static Shape disc(double radius, std::string_view name = "disc");
@@ -48,9 +68,13 @@ class Shape {
   std::string parameter_name(int i) const;
   const HullTopology& topology() const { return *topology_; }
 
+  /// The same shape with other numbers, checked.
+  Shape with_parameters(std::span<const double> parameters) const;
+
   /// The planar section z = 0 of a spatial shape (a planar one is returned as it is): sphere =>
   /// disc, capsule => stadium, box => rectangle, hull => polygon, half-space => half-plane with
-  /// normal +y, ellipsoid => ellipse. A torus has none: Error.
+  /// normal +y, ellipsoid => ellipse, cylinder => rectangle, cone => triangle. Torus, mesh and
+  /// rounded hull have none: Error.
   Shape section() const;
 
   /// This shape with other parameters, in T: the door for dual numbers and a model's flat vector.
@@ -90,7 +114,7 @@ Bounds bounds(const ShapeView<double>& shape, const Pose& X_WS);
 double bounding_radius(const ShapeView<double>& shape);
 
 /// Smallest distance from a face to the farthest point behind it (the diameter of round shapes):
-/// the length to which contact margins are compared. Infinite for a half-space.
+/// the length to which contact margins are compared. Infinite for half-space and mesh.
 double smallest_width(const ShapeView<double>& shape);
 
 }  // namespace orthant

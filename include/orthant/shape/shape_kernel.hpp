@@ -6,11 +6,14 @@
 // in one vector, and a dual T differentiates by radius, half lengths and vertices.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
+#include "orthant/shape/triangle_mesh.hpp"
 
 namespace orthant {
 
@@ -18,15 +21,39 @@ namespace orthant {
 ///   Sphere     radius
 ///   Capsule    radius, half_length                 segment along x of the shape frame
 ///   Box        half_x, half_y, half_z
-///   Hull       vertex/0.x, vertex/0.y, vertex/0.z, vertex/1.x, ...
+///   Hull       vertex/0.x, vertex/0.y, vertex/0.z, vertex/1.x, ...; a rounded one then radius
 ///   HalfSpace  none                                the matter is below: outward normal +z (planar:
 ///   +y)
 ///   Ellipsoid  semi_x, semi_y, semi_z
+///   Cylinder   radius, half_length                 axis along x; in space only
+///   Cone       radius, half_length                 base at -half_length, tip at +half_length on x
 ///   Torus      major, minor                        ring about z of the shape frame; in space only
-enum class ShapeKind : std::uint8_t { Sphere, Capsule, Box, Hull, HalfSpace, Ellipsoid, Torus };
+///   Mesh       scale_x, scale_y, scale_z           factors on the corners of a triangle mesh
+enum class ShapeKind : std::uint8_t {
+  Sphere,
+  Capsule,
+  Box,
+  Hull,
+  HalfSpace,
+  Ellipsoid,
+  Cylinder,
+  Cone,
+  Torus,
+  Mesh
+};
 
 /// Curved beyond an inflated polytope: its contacts come from shape/smooth.
-inline constexpr bool is_smooth(ShapeKind kind) { return kind >= ShapeKind::Ellipsoid; }
+inline constexpr bool is_smooth(ShapeKind kind) {
+  return kind >= ShapeKind::Ellipsoid && kind <= ShapeKind::Torus;
+}
+/// A body of revolution about x with flat ends.
+inline constexpr bool is_turned(ShapeKind kind) {
+  return kind == ShapeKind::Cylinder || kind == ShapeKind::Cone;
+}
+/// Without bounds to its matter: no mass, no width. Its body is fixed or kinematic.
+inline constexpr bool is_ground(ShapeKind kind) {
+  return kind == ShapeKind::HalfSpace || kind == ShapeKind::Mesh;
+}
 
 /// An edge runs from v0 to v1; f0 is the face that walks it forwards, f1 the other (-1: no faces).
 struct HullEdge {
@@ -42,6 +69,8 @@ struct HullTopology {
   std::vector<Index> face_vertex;  // its vertices, in order
   std::vector<Index> face_edge;    // edge from that vertex to the next of the face
   std::vector<HullEdge> edges;
+  bool rounded = false;  // a hull with one more parameter, the radius of its edges
+  std::shared_ptr<const TriangleMesh> mesh;  // of a Mesh
 
   Index face_count() const {
     return face_start.empty() ? 0 : static_cast<Index>(face_start.size()) - 1;
@@ -53,6 +82,9 @@ struct HullTopology {
 inline constexpr int kMaxHullVertices = 255;
 inline constexpr int kMaxHullFaces = 2 * kMaxHullVertices - 4;
 inline constexpr int kMaxHullEdges = 3 * kMaxHullVertices - 6;
+
+/// Points held on the rim of a cylinder or cone: vertices 8 i + k of end i, a cone's tip is 8.
+inline constexpr int kRimPoints = 8;
 
 /// A shape to a kernel: what it is, its numbers in T, its constant topology (never null). dim is 2
 /// for the planar section z = 0, 3 in space.
@@ -68,6 +100,8 @@ struct ShapeView {
 template <class T>
 T core_radius(const ShapeView<T>& s) {
   if (s.kind == ShapeKind::Torus) return s.p[1];
+  if (s.kind == ShapeKind::Hull && s.topology->rounded)
+    return s.p[s.topology->vertex_count * s.dim];
   return s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule ? s.p[0] : T(0);
 }
 
@@ -84,10 +118,20 @@ Vec3T<T> core_vertex(const ShapeView<T>& s, Index i) {
       const T* v = s.p + i * s.dim;
       return Vec3T<T>(v[0], v[1], s.dim == 2 ? T(0) : v[2]);
     }
+    case ShapeKind::Cylinder:
+    case ShapeKind::Cone: {
+      if (s.kind == ShapeKind::Cone && i == kRimPoints) return Vec3T<T>(s.p[1], T(0), T(0));
+      constexpr double d = 0.70710678118654752440;
+      constexpr std::array<double, kRimPoints> kCosine = {1, d, 0, -d, -1, -d, 0, d};
+      const auto k = static_cast<std::size_t>(i % kRimPoints);
+      return Vec3T<T>(i < kRimPoints ? -s.p[1] : s.p[1], s.p[0] * T(kCosine[k]),
+                      s.p[0] * T(kCosine[(k + 6) % kRimPoints]));
+    }
     case ShapeKind::Sphere:
     case ShapeKind::HalfSpace:
     case ShapeKind::Ellipsoid:
     case ShapeKind::Torus:
+    case ShapeKind::Mesh:
       break;
   }
   return Vec3T<T>(T(0), T(0), T(0));
@@ -108,6 +152,11 @@ PlaneT<T> core_face(const ShapeView<T>& s, Index f) {
   PlaneT<T> plane{Vec3T<T>(T(0), T(0), T(0)), Vec3T<T>(T(0), T(0), T(0))};
   if (s.kind == ShapeKind::HalfSpace) {
     plane.normal[s.dim - 1] = T(1);
+    return plane;
+  }
+  if (is_turned(s.kind)) {  // its flat ends: -x, +x
+    plane.normal[0] = T(f == 0 ? -1 : 1);
+    plane.point[0] = f == 0 ? -s.p[1] : s.p[1];
     return plane;
   }
   if (s.kind == ShapeKind::Box) {

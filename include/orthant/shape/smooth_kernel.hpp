@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/smooth_kernel.hpp: (two parts of cores, a start) => gap, normal, points; with derivatives.
 //   p_A - p_B = g n,  |n| = 1,  p_A, p_B where the surfaces have the normals -n and n
-// A part is a vertex, an edge, a face, an ellipsoid or a circle. Newton runs in double; the last
+// A part is a vertex, an edge, a face, an ellipsoid, a circle or the side of a cone. Newton runs in double; the last
 // step is repeated in T with the converged matrix: by the implicit function theorem that is the
 // exact derivative of gap, normal and points, and no iteration is differentiated.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace orthant::internal {
 
-enum class PartKind : std::uint8_t { Vertex, Edge, Face, Ellipsoid, Circle };
+enum class PartKind : std::uint8_t { Vertex, Edge, Face, Ellipsoid, Circle, ConeSide };
 
 /// One body's half of a smooth contact, all in one frame.
 template <class T>
@@ -23,18 +23,19 @@ struct SmoothPartT {
   Vec3T<T> x;      // vertex, start of the edge, point of the face, centre
   Vec3T<T> u, v;   // edge: u its vector; face: u its normal; circle: u, v radii at right angles
   Mat3T<T> shape;  // ellipsoid: R diag(a^2) R', support(n) = x + E n / sqrt(n.E n)
+  T sine{0};       // side of a cone: outward normals have n.u = sine; x its tip, u its unit axis
 };
 
 template <class T>
 struct SmoothContactT {
   T gap{0};
   Vec3T<T> normal, first, second;  // first on A, second on B; normal from B to A
-  double s[2] = {0, 0};            // place on the edge [0, 1] or circle [rad] of A, of B
+  double s[2] = {0, 0};            // place on the edge [0, 1], circle [rad], line of a side [m]
 };
 
-/// Free places: one for an edge or circle.
+/// Free places: one for an edge, a circle, the line of a cone's side.
 inline int place_count(PartKind kind) {
-  return kind == PartKind::Edge || kind == PartKind::Circle ? 1 : 0;
+  return kind == PartKind::Edge || kind == PartKind::Circle || kind == PartKind::ConeSide ? 1 : 0;
 }
 
 /// Its point with the outward normal `sign` n, at the place s.
@@ -61,6 +62,12 @@ Vec3T<U> part_point(const SmoothPartT<T>& part, double sign, const Vec3T<U>& n, 
       for (int i = 0; i < 3; ++i) p[i] += factor * En[i];
       break;
     }
+    case PartKind::ConeSide: {  // from the tip down the line whose outward normal is sign n
+      U along(0);
+      for (int i = 0; i < 3; ++i) along += U(part.u[i]) * n[i];
+      for (int i = 0; i < 3; ++i) p[i] += (along * n[i] - U(part.u[i])) * s;
+      break;
+    }
     case PartKind::Vertex:
     case PartKind::Face:
       break;
@@ -68,15 +75,15 @@ Vec3T<U> part_point(const SmoothPartT<T>& part, double sign, const Vec3T<U>& n, 
   return p;
 }
 
-/// n . (d point / d s): zero at the nearest place.
+/// n . (d point / d s): zero at the nearest place. The side of a cone: its slope instead.
 template <class T, class U>
-U place_condition(const SmoothPartT<T>& part, const Vec3T<U>& n, const U& s) {
+U place_condition(const SmoothPartT<T>& part, double sign, const Vec3T<U>& n, const U& s) {
   using std::cos;
   using std::sin;
   U sum(0);
-  if (part.kind == PartKind::Edge) {
+  if (part.kind != PartKind::Circle) {
     for (int i = 0; i < 3; ++i) sum += U(part.u[i]) * n[i];
-    return sum;
+    return part.kind == PartKind::ConeSide ? sum - U(sign) * U(part.sine) : sum;
   }
   const U c = cos(s), d = sin(s);
   for (int i = 0; i < 3; ++i) sum += (U(part.v[i]) * c - U(part.u[i]) * d) * n[i];
@@ -97,8 +104,8 @@ int smooth_residual(const SmoothPartT<T>& a, const SmoothPartT<T>& b, int dim, c
   if (dim == 2) r[2] = n[2];
   r[3] = (n.dot(n) - U(1)) * U(0.5);
   int count = 4;
-  if (place_count(a.kind)) r[count++] = place_condition(a, n, s_a);
-  if (place_count(b.kind)) r[count++] = place_condition(b, n, s_b);
+  if (place_count(a.kind)) r[count++] = place_condition(a, -1, n, s_a);
+  if (place_count(b.kind)) r[count++] = place_condition(b, 1, n, s_b);
   return count;
 }
 
@@ -141,6 +148,7 @@ template <class T>
 SmoothPartT<double> value_part(const SmoothPartT<T>& part) {
   SmoothPartT<double> p;
   p.kind = part.kind;
+  p.sine = value_of(part.sine);
   for (int i = 0; i < 3; ++i) {
     p.x[i] = value_of(part.x[i]);
     if (part.kind == PartKind::Ellipsoid) {

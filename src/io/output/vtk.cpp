@@ -140,6 +140,13 @@ Mesh shape_mesh(const Json& s, double reach, bool planar) {
   if (type == "sphere") return round_mesh(number("radius"), 0, Vec3::Ones());
   if (type == "capsule") return round_mesh(number("radius"), number("half_length"), Vec3::Ones());
   if (type == "ellipsoid") return round_mesh(1, 0, Vec3(axis(0), axis(1), axis(2)));
+  if (type == "cylinder" || type == "cone") {
+    const double r = number("radius"), h = number("half_length");
+    return revolved(3, [&](int i, double turn) {  // the middles of both ends are poles
+      const double radius = i == 1 || (i == 2 && type == "cylinder") ? r : 0;
+      return Vec3(i < 2 ? -h : h, radius * std::cos(turn), radius * std::sin(turn));
+    });
+  }
   if (type == "torus") return torus_mesh(number("major"), number("minor"));
   if (type == "box") return box_mesh(Vec3(half(0), half(1), half(2)));
   if (type == "disc") return fan(flat_outline(number("radius"), 0, 1, 1));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/run/model_json.cpp: Model and Parameters => shapes in the frames of their bodies.
-// A capsule lies along x of its shape frame, a half-space is below z = 0 (planar: y = 0) of it.
+// Capsule, cylinder and cone lie along x of their shape frames, a half-space is below z = 0 (planar: y = 0) of it.
 #include "io/run/model_json.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "io/output/base64.hpp"
 #include "io/scene/tables.hpp"
+#include "orthant/shape/surface.hpp"
 
 namespace orthant::io {
 namespace {
@@ -15,16 +16,6 @@ using Json = nlohmann::ordered_json;
 
 Json vector_json(const Vec3& x) { return {x[0], x[1], x[2]}; }
 Json quat_json(const Quat& p) { return {p.w, p.x, p.y, p.z}; }
-
-/// Faces as triangles, each fanned from its first corner.
-std::vector<std::uint32_t> triangles_of(const HullTopology& h) {
-  std::vector<std::uint32_t> out;
-  for (Index f = 0; f < h.face_count(); ++f)
-    for (Index i = h.face_start[f] + 1; i + 1 < h.face_start[f + 1]; ++i)
-      for (const Index corner : {h.face_start[f], i, i + 1})
-        out.push_back(static_cast<std::uint32_t>(h.face_vertex[corner]));
-  return out;
-}
 
 Json shape_json(const ShapeInstance& s, const double* parameters) {
   const double* p = parameters + s.parameter_begin;
@@ -41,10 +32,18 @@ Json shape_json(const ShapeInstance& s, const double* parameters) {
       out = {{"type", flat ? "rectangle" : "box"}, {"half", {p[0], p[1]}}};
       if (!flat) out["half"].push_back(p[2]);
       break;
-    case ShapeKind::Hull: {
-      const std::vector<double> corners(p, p + s.shape.parameter_count());
-      out = {{"type", flat ? "polygon" : "hull"}, {"vertices", base64_as<float>(corners)}};
-      if (!flat) out["faces"] = base64_as<std::uint32_t>(triangles_of(s.shape.topology()));
+    case ShapeKind::Hull:
+      if (flat) {
+        const std::vector<double> corners(p, p + s.shape.parameter_count());
+        out = {{"type", "polygon"}, {"vertices", base64_as<float>(corners)}};
+        break;
+      }
+      [[fallthrough]];
+    case ShapeKind::Mesh: {
+      const Surface surface = surface_of(s.shape.view(p));
+      out = {{"type", s.shape.kind() == ShapeKind::Mesh ? "mesh" : "hull"},
+             {"vertices", base64_as<float>(surface.corners)},
+             {"faces", base64_as<std::uint32_t>(surface.triangles)}};
       break;
     }
     case ShapeKind::HalfSpace:
@@ -53,6 +52,12 @@ Json shape_json(const ShapeInstance& s, const double* parameters) {
     case ShapeKind::Ellipsoid:
       out = {{"type", flat ? "ellipse" : "ellipsoid"}, {"semi_axes", {p[0], p[1]}}};
       if (!flat) out["semi_axes"].push_back(p[2]);
+      break;
+    case ShapeKind::Cylinder:
+    case ShapeKind::Cone:
+      out = {{"type", s.shape.kind() == ShapeKind::Cone ? "cone" : "cylinder"},
+             {"radius", p[0]},
+             {"half_length", p[1]}};
       break;
     case ShapeKind::Torus:
       out = {{"type", "torus"}, {"major", p[0]}, {"minor", p[1]}};

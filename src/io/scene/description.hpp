@@ -23,7 +23,12 @@ enum class ShapeWord : unsigned char {
   Hull,
   HalfSpace,
   Ellipsoid,
+  Cylinder,
+  Cone,
   Torus,
+  RoundedHull,
+  Mesh,
+  HeightField,
   Disc,
   Stadium,
   Rectangle,
@@ -67,6 +72,9 @@ struct ShapeDescription {
   double major = 0, minor = 0;
   std::vector<double> half = {};
   std::vector<Vec3> points = {};
+  std::vector<double> triangles = {};  ///< corners of a mesh, 3 a triangle
+  int rows = 0;
+  std::vector<double> heights = {};
   std::string file = {};
   double scale = 1;
   Vec3 position = Vec3::Zero();

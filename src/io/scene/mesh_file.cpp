@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/scene/mesh_file.cpp: STL (text and binary), OBJ and COLLADA => corner points.
-// Only the corners matter: a mesh stands for its convex hull.
+// A mesh mostly stands for its convex hull; its triangles: mesh_triangles.cpp.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,6 @@
 namespace orthant::io {
 namespace {
 
-constexpr std::size_t kMaxMeshFile = std::size_t{256} << 20;
 constexpr std::size_t kHeader = 84, kTriangle = 50;  // bytes of a binary STL
 
 bool is_binary_stl(const std::string& data) {
@@ -76,7 +75,7 @@ std::vector<Vec3> read_mesh_points(const std::string& path) {
   if (points.size() > kMaxMeshCorners)
     throw Error(path, "has " + std::to_string(points.size()) + " corners; allowed: at most " +
                           std::to_string(kMaxMeshCorners));
-  if (points.size() < 4) throw Error(path, "has fewer than four corners");
+  if (points.size() < 3) throw Error(path, "has fewer than three corners");
   for (const Vec3& p : points)
     if (!p.allFinite()) throw Error(path, "has a corner that is not finite");
   return points;

@@ -151,10 +151,46 @@ void MjcfReader::read_assets(const Element& e) {
           points.push_back(Vec3(x[i], x[i + 1], x[i + 2]).cwiseProduct(scale));
       }
       xml_.ignore_unknown(*c, "name file scale vertex face class content_type inertia", "");
+    } else if (tag == "hfield") {
+      read_height_field(*c);
     } else if (tag != "texture" && tag != "material") {
       xml_.ignore("<" + tag + "> in <asset>");
     }
   }
+}
+
+/// Heights are given from the largest y down, scaled to 0 ... 1 and then to size[2].
+void MjcfReader::read_height_field(const Element& e) {
+  const std::string name = xml_.text(e, "name");
+  if (e.Attribute("file") != nullptr) {
+    xml_.ignore("height fields from files: <hfield name=\"" + name + "\">");
+    return;
+  }
+  const double rows = xml_.number(e, "nrow"), columns = xml_.number(e, "ncol");
+  const std::vector<double> size = xml_.numbers(e, "size", 4, 4);
+  const std::vector<double> z = xml_.numbers(e, "elevation", 0, 1'000'000);
+  const bool whole = rows == std::floor(rows) && columns == std::floor(columns);
+  if (!whole || !(rows >= 2 && columns >= 2 && rows * columns <= 1e6) ||
+      (!z.empty() && static_cast<double>(z.size()) != rows * columns) || size.size() != 4 ||
+      !(size[0] > 0 && size[1] > 0)) {
+    xml_.problem(e, "<hfield> needs 'nrow' and 'ncol' of 2 or more with at most 1e6 heights, as many "
+                    "numbers in 'elevation', and 'size' of 4 with the first two > 0");
+    return;
+  }
+  ShapeDescription& field = height_fields_[name];
+  field.type = ShapeWord::HeightField;
+  field.half = {size[0], size[1]};
+  field.rows = static_cast<int>(rows);
+  const auto n = static_cast<std::size_t>(columns);
+  field.heights.assign(static_cast<std::size_t>(rows) * n, 0);
+  if (!z.empty()) {
+    const auto [low, high] = std::minmax_element(z.begin(), z.end());
+    const double factor = *high > *low ? size[2] / (*high - *low) : 0;
+    for (std::size_t i = 0; i < z.size(); ++i)
+      field.heights[(static_cast<std::size_t>(rows) - 1 - i / n) * n + i % n] =
+          factor * (z[i] - *low);
+  }
+  xml_.ignore_unknown(e, "name nrow ncol size elevation content_type", "");
 }
 
 Robot MjcfReader::read(const std::string& text, SceneDescription& scene) {

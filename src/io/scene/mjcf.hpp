@@ -53,6 +53,7 @@ class MjcfReader {
   void read_compiler(const Element& e);
   void read_option(const Element& e, SceneDescription& scene);
   void read_assets(const Element& e);
+  void read_height_field(const Element& e);
   void read_children(const Element& e, Index link, const Pose& X);
   void read_body(const Element& e, Index parent, const Pose& X);
   Index read_joints(const Element& e, const std::string& body, Index parent, const Pose& X);
@@ -91,6 +92,7 @@ class MjcfReader {
   MjcfCompiler compiler_;
   double timestep_ = 0.002;
   std::map<std::string, std::pair<std::string, Vec3>> mesh_files_;  ///< by name: file, scale
+  std::map<std::string, ShapeDescription> height_fields_;           ///< by name
   std::map<std::string, std::vector<Vec3>> mesh_points_;            ///< given in the file itself
   std::map<std::string, Index> links_;
   std::map<std::string, std::vector<std::pair<std::string, double>>> tendons_;

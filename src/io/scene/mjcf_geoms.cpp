@@ -95,13 +95,14 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
       "contype conaffinity condim friction rgba material group user priority fitscale " +
           std::string(kSoft),
       "");
-  if (weighs && shape.type != ShapeWord::HalfSpace) {
+  const bool ground = shape.type == ShapeWord::HalfSpace || shape.type == ShapeWord::HeightField;
+  if (weighs && !ground) {
     RobotLink matter;
     weigh_geom(e, shape, matter);
     add_piece(body, matter, G);
   }
-  if (shape.type == ShapeWord::HalfSpace && !stands_still(link)) {
-    xml_.problem(e, "a plane must be in <worldbody> or in a body without joints there");
+  if (ground && !stands_still(link)) {
+    xml_.problem(e, "a plane or height field must be in <worldbody> or in a body without joints there");
     return;
   }
   geom.condim = static_cast<int>(whole("condim", 3, 6));
@@ -140,13 +141,25 @@ bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
   if (type == "mesh") return mesh_of(e, shape);
   const bool axial = type == "capsule" || type == "cylinder";
   static const std::set<std::string> known = {"sphere", "capsule", "cylinder", "box", "ellipsoid"};
+  if (type == "hfield") {
+    const auto field = height_fields_.find(xml_.text_or(e, "hfield", ""));
+    if (field == height_fields_.end()) {
+      xml_.ignore("geoms of type 'hfield' without heights");
+      return false;
+    }
+    shape.type = field->second.type;
+    shape.half = field->second.half;
+    shape.rows = field->second.rows;
+    shape.heights = field->second.heights;
+    return true;
+  }
   if (!known.contains(type)) {
-    if (type == "hfield" || type == "sdf")
+    if (type == "sdf")
       xml_.ignore("geoms of type '" + type + "'");
     else
       xml_.problem(e, "unknown type '" + type +
                           "' of <geom>; allowed: plane, sphere, capsule, cylinder, box, ellipsoid, "
-                          "mesh");
+                          "mesh, hfield");
     return false;
   }
   std::vector<double> size = xml_.numbers(e, "size", 1, 3);
@@ -182,8 +195,6 @@ bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
     shape.orientation = multiply(*shape.orientation, exp_rotation(Vec3(0, -0.5 * kPi, 0)));
   } else if (type == "cylinder") {
     set_cylinder(shape, size[0], size[1]);
-    xml_.ignore("the roundness of cylinders: prisms of " + std::to_string(kCylinderSides) +
-                " sides");
   } else if (type == "box") {
     shape.type = ShapeWord::Box;
     shape.half.assign(size.begin(), size.begin() + 3);
@@ -241,14 +252,6 @@ void MjcfReader::weigh_geom(const Element& e, const ShapeDescription& shape, Rob
   }
   if (mass ? *mass == 0 : density == 0) return;
   MassProperties m = mass_properties(make_shape(shape, "geom"), 1.0);
-  if (xml_.text_or(e, "type", "") == "cylinder") {  // round, not the prism that stands for it
-    const double r = shape.points[0].head<2>().norm();
-    const double half = std::abs(shape.points[0][2]);
-    m.mass = kPi * r * r * 2 * half;
-    const double across = m.mass * (r * r / 4 + half * half / 3);
-    m.inertia = Vec3(across, across, 0.5 * m.mass * r * r).asDiagonal();
-    m.center = Vec3::Zero();
-  }
   const double factor = mass ? *mass / m.mass : density;
   matter.mass = factor * m.mass;
   matter.center = m.center;

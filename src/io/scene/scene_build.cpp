@@ -42,7 +42,7 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
   const auto need_points = [&] {
     if (s.points.empty())
       throw Error(s.where.text(), "a " + std::string(choice_name(s.type)) + " needs 'points'" +
-                                      (s.type == ShapeWord::Hull ? " or 'file'" : ""));
+                                      (s.type != ShapeWord::Polygon ? " or 'file'" : ""));
   };
   switch (s.type) {
     case ShapeWord::Sphere:
@@ -61,8 +61,43 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
       const double* x = sized(s.semi_axes, "semi_axes", 2);
       return Shape::ellipse(x[0], x[1], name);
     }
+    case ShapeWord::Cylinder:
+      return Shape::cylinder(s.radius, s.half_length, name);
+    case ShapeWord::Cone:
+      return Shape::cone(s.radius, s.half_length, name);
     case ShapeWord::Torus:
       return Shape::torus(s.major, s.minor, name);
+    case ShapeWord::RoundedHull:
+      need_points();
+      return Shape::rounded_hull(s.points, s.radius, name);
+    case ShapeWord::Mesh: {
+      need_points();
+      std::vector<std::array<std::int32_t, 3>> triangles;
+      if (s.triangles.empty() || s.triangles.size() % 3 != 0)
+        throw Error(s.where.text(), "'triangles' must hold 3 corners each, found " +
+                                        std::to_string(s.triangles.size()) + " numbers");
+      for (std::size_t i = 0; i < s.triangles.size(); i += 3) {
+        std::array<std::int32_t, 3> t{};
+        for (std::size_t k = 0; k < 3; ++k) {
+          const double n = s.triangles[i + k];
+          if (n != std::floor(n) || n >= static_cast<double>(s.points.size()))
+            throw Error(s.where.text(), "'triangles' has the corner " + to_text(n) + "; allowed: 0 to " +
+                                            std::to_string(s.points.size() - 1));
+          t[k] = static_cast<std::int32_t>(n);
+        }
+        triangles.push_back(t);
+      }
+      return Shape::mesh(s.points, triangles, name);
+    }
+    case ShapeWord::HeightField: {
+      const double* x = sized(s.half, "half", 2);
+      if (s.heights.size() % static_cast<std::size_t>(s.rows) != 0)
+        throw Error(s.where.text(), "'heights' has " + std::to_string(s.heights.size()) +
+                                        " numbers, which " + std::to_string(s.rows) +
+                                        " rows do not share evenly");
+      return Shape::height_field(s.heights, s.rows,
+                                 static_cast<int>(s.heights.size()) / s.rows, x[0], x[1], name);
+    }
     case ShapeWord::Hull:
       need_points();
       return Shape::hull(s.points, name);

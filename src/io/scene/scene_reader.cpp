@@ -142,13 +142,44 @@ YamlPtr with_setting(const YamlPtr& root, const std::string& setting) {
   return with_value(root, "parameters." + key, value);
 }
 
+/// The triangles of a file in place of its name; those without area are left out and counted.
+void resolve_triangles(const std::string& path, ShapeDescription& shape, ReadContext& context) {
+  try {
+    const MeshTriangles mesh = read_mesh_triangles(path);
+    std::size_t left_out = 0;
+    const Shape built = Shape::mesh(mesh.corners, mesh.triangles, path, &left_out);
+    if (left_out > 0)
+      context.notes.push_back(path + ": " + std::to_string(left_out) +
+                              " triangles without area are left out");
+    const TriangleMesh& kept = *built.topology().mesh;
+    for (const Vec3& p : kept.corners) shape.points.push_back(shape.scale * p);
+    for (const auto& t : kept.triangles)
+      for (const Index c : t) shape.triangles.push_back(c);
+  } catch (const Error& error) {
+    throw Error(shape.where.text(), error.what());
+  }
+  shape.file.clear();
+  shape.scale = 1;
+}
+
 void resolve_meshes(std::vector<BodyDescription>& bodies, ReadContext& context) {
+  std::size_t triangles = 0;
   for (BodyDescription& body : bodies)
     for (ShapeDescription& shape : body.shapes) {
       if (shape.file.empty()) continue;
       if (!shape.points.empty())
-        throw Error(shape.where.text(), "a hull has either points or a file, not both");
+        throw Error(shape.where.text(), "a " + std::string(choice_name(shape.type)) +
+                                            " has either points or a file, not both");
       const std::string path = context.path_of(shape.where, shape.file);
+      if (shape.type == ShapeWord::Mesh) {
+        resolve_triangles(path, shape, context);
+        triangles += shape.triangles.size() / 3;
+        if (triangles > kMaxSceneTriangles)
+          throw Error(shape.where.text(), path + ": with it the meshes of the scene have " +
+                                              std::to_string(triangles) + " triangles; allowed: " +
+                                              std::to_string(kMaxSceneTriangles));
+        continue;
+      }
       std::vector<Vec3> points;
       bool exact = true;
       try {

@@ -24,8 +24,18 @@ void add_mjcf(const RobotDescription& robot, std::size_t number, ReadContext& co
               SceneDescription& scene, const std::string* text = nullptr, bool whole = false);
 /// A mesh with more is refused; an STL has three a triangle.
 inline constexpr std::size_t kMaxMeshCorners = 6'000'000;
+inline constexpr std::size_t kMaxMeshFile = std::size_t{256} << 20;  // bytes
 /// Points of an STL (text or binary), OBJ or COLLADA file. Throws Error.
 std::vector<Vec3> read_mesh_points(const std::string& path);
+/// A surface: corners, and three of them a triangle.
+struct MeshTriangles {
+  std::vector<Vec3> corners;
+  std::vector<std::array<std::int32_t, 3>> triangles;
+};
+/// Triangles of an STL or OBJ file; polygons of an OBJ are cut into fans. Throws Error.
+MeshTriangles read_mesh_triangles(const std::string& path);
+/// Triangles of all meshes in one scene: runs keep their scene as text.
+inline constexpr std::size_t kMaxSceneTriangles = 200'000;
 /// Points of a COLLADA file, from its text; `path` for messages.
 std::vector<Vec3> dae_points(const std::string& data, const std::string& path);
 /// hull_points() of a file, each coordinate times its scale.
@@ -42,8 +52,7 @@ std::vector<Index> nodes_in(const Mesh& mesh, const std::optional<Vec3>& lower,
                             const std::optional<Vec3>& upper, const Where& where);
 /// The shape of a description; `body` stands for it in messages where it has no name.
 Shape make_shape(const ShapeDescription& shape, const std::string& body);
-/// Sides of the prism that stands for a cylinder, and the prism: axis z.
-inline constexpr int kCylinderSides = 16;
+/// A cylinder along z of the frame the shape has so far: here axes lie along x.
 void set_cylinder(ShapeDescription& shape, double radius, double half_length);
 /// Orientation from whichever way it was given.
 Quat orientation_of(const std::optional<Quat>& orientation, const std::optional<Vec3>& rotation,

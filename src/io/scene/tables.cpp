@@ -72,31 +72,46 @@ template <>
 const Table<ShapeDescription>& table_of<ShapeDescription>() {
   using T = ShapeDescription;
   static const Table<T> table =
-      Table<T>("shape", "A shape on a body; all but the torus are convex.")
+      Table<T>("shape", "A shape on a body; all but torus, mesh and height field are convex.")
           .by_type(&T::type,
-                   "`capsule` and `stadium` lie along x; `half_space` is below z = 0, `half_plane` "
-                   "below y = 0")
+                   "`capsule`, `stadium` and `cylinder` lie along x, a `cone` has its tip there; "
+                   "`half_space` is below z = 0, `half_plane` below y = 0; `mesh` and "
+                   "`height_field` need a body that is fixed or kinematic")
           .add("radius", &T::radius, "",
                {.unit = "m",
                 .positive = true,
                 .required = true,
-                .only = {"sphere", "capsule", "disc", "stadium"}})
-          .add("half_length", &T::half_length, "of the axis, without the caps",
-               {.unit = "m", .positive = true, .required = true, .only = {"capsule", "stadium"}})
-          .add("half", &T::half, "half the edges: 3 numbers, a rectangle 2",
-               {.unit = "m", .positive = true, .required = true, .only = {"box", "rectangle"}})
+                .only = {"sphere", "capsule", "cylinder", "cone", "rounded_hull", "disc", "stadium"}})
+          .add("half_length", &T::half_length, "of the axis, without the caps; half the height of a cylinder or cone",
+               {.unit = "m",
+                .positive = true,
+                .required = true,
+                .only = {"capsule", "stadium", "cylinder", "cone"}})
+          .add("half", &T::half, "half the edges: 3 numbers, a rectangle or the ground of a height field 2",
+               {.unit = "m",
+                .positive = true,
+                .required = true,
+                .only = {"box", "rectangle", "height_field"}})
           .add("semi_axes", &T::semi_axes, "3 numbers, an ellipse 2",
                {.unit = "m", .positive = true, .required = true, .only = {"ellipsoid", "ellipse"}})
           .add("major", &T::major, "radius of the ring, about z",
                {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
           .add("minor", &T::minor, "radius of the tube",
                {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
-          .add("points", &T::points, "their convex hull is the shape",
-               {.unit = "m", .only = {"hull", "polygon"}})
-          .add("file", &T::file, "STL, OBJ or COLLADA instead of points; its convex hull is the shape",
-               {.only = {"hull"}})
+          .add("points", &T::points, "their convex hull is the shape; of a mesh the corners",
+               {.unit = "m", .only = {"hull", "polygon", "rounded_hull", "mesh"}})
+          .add("triangles", &T::triangles,
+               "numbers of their corners, 3 a triangle, counter-clockwise from outside",
+               {.lo = 0, .only = {"mesh"}})
+          .add("rows", &T::rows, "of heights, the first at the smallest y",
+               {.lo = 2, .required = true, .only = {"height_field"}})
+          .add("heights", &T::heights, "row after row, each along x",
+               {.unit = "m", .required = true, .only = {"height_field"}})
+          .add("file", &T::file, "STL, OBJ or COLLADA instead of points; its convex hull is the shape. A mesh: its "
+               "triangles, STL or OBJ",
+               {.only = {"hull", "rounded_hull", "mesh"}})
           .add("scale", &T::scale, "factor on the coordinates of the file",
-               {.positive = true, .only = {"hull"}})
+               {.positive = true, .only = {"hull", "rounded_hull", "mesh"}})
           .add("position", &T::position, "in the frame of the body", {.unit = "m"})
           .add("orientation", &T::orientation, "in the frame of the body")
           .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})

@@ -185,8 +185,6 @@ class UrdfReader {
     } else if (kind == "cylinder") {
       const double radius = length("radius"), span = length("length");
       set_cylinder(shape, radius, 0.5 * span);
-      xml_.ignore("the roundness of <cylinder>: prisms of " + std::to_string(kCylinderSides) +
-                  " sides");
     } else if (kind == "mesh") {
       if (!add_mesh(*e, shape)) return;
     } else {
@@ -388,12 +386,11 @@ void fit_state(const Robot& robot, const Posture& state, Posture& posture) {
 }  // namespace
 
 void set_cylinder(ShapeDescription& shape, double radius, double half_length) {
-  shape.type = ShapeWord::Hull;
-  for (int i = 0; i < kCylinderSides; ++i)
-    for (const double z : {-half_length, half_length}) {
-      const double a = 4 * kQuarter * i / kCylinderSides;
-      shape.points.emplace_back(radius * std::cos(a), radius * std::sin(a), z);
-    }
+  shape.type = ShapeWord::Cylinder;
+  shape.radius = radius;
+  shape.half_length = half_length;
+  shape.orientation =
+      multiply(shape.orientation.value_or(Quat{}), exp_rotation(Vec3(0, -kQuarter, 0)));
 }
 
 void add_urdf(const RobotDescription& options, std::size_t number, ReadContext& context,
