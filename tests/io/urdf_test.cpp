@@ -86,7 +86,10 @@ TEST(Urdf, LinksAndJointsArriveWhereTheFileSays) {
     EXPECT_EQ(s.shape.parameters()[1], 0.5);
   }
   const std::string notes = ::testing::PrintToString(scene.notes);
-  for (const char* word : {"<visual>", "<transmission>", "velocity"})
+  ASSERT_EQ(scene.visuals.size(), 1u);
+  EXPECT_EQ(m.bodies()[static_cast<std::size_t>(scene.visuals[0].body)].name, "base");
+  EXPECT_EQ(scene.visuals[0].shape->parameters()[0], 1);
+  for (const char* word : {"<transmission>", "velocity"})
     EXPECT_THAT(notes, HasSubstr(word));
 }
 

@@ -14,6 +14,7 @@ type Drawn = Exclude<Shape, { type: 'half_space' }>;
 interface Slot {
   body: number;
   shape: Drawn;
+  colour: string | null; // its own, where bodies have their own colours
 }
 
 /** Shape kinds that share a geometry share a draw call. */
@@ -119,6 +120,7 @@ class ShapeGroup {
   private readonly body: Int32Array;
   private readonly local: Float32Array;
   private readonly plain: Uint8Array; // shape frame = body frame
+  private readonly own: (Color | null)[];
 
   constructor(kind: string, slots: Slot[], planar: boolean, fine: number) {
     if (kind === 'hull' || kind === 'polygon') {
@@ -134,6 +136,7 @@ class ShapeGroup {
     }
     this.sink.object.frustumCulled = false; // instances are everywhere; no bounding sphere a frame
     this.sink.object.castShadow = this.sink.object.receiveShadow = !planar;
+    this.own = slots.map((s) => (s.colour ? new Color(s.colour) : null));
     this.body = Int32Array.from(slots, (s) => s.body);
     this.plain = new Uint8Array(slots.length);
     this.local = new Float32Array(kLocal * slots.length);
@@ -187,11 +190,16 @@ class ShapeGroup {
     this.sink.flushMatrices();
   }
 
-  /** `rgb` holds three linear numbers a body. */
-  paint(rgb: Float32Array): void {
+  /** `rgb` holds three linear numbers a body; `own`: what has a colour of its own keeps it. */
+  paint(rgb: Float32Array, own: boolean): void {
     const { body } = this;
     const c = this.sink.colours;
     for (let i = 0; i < body.length; ++i) {
+      const colour = own ? this.own[i] : null;
+      if (colour) {
+        colour.toArray(c, 3 * i);
+        continue;
+      }
       const k = 3 * body[i];
       c[3 * i] = rgb[k];
       c[3 * i + 1] = rgb[k + 1];
@@ -209,12 +217,13 @@ export class BodyField {
   constructor(run: Run) {
     const slots = new Map<string, Slot[]>();
     run.bodies.forEach((b, body) => {
-      for (const shape of b.shapes) {
+      const drawn = b.visuals.length > 0 ? b.visuals : b.shapes.map((shape) => ({ shape, colour: null }));
+      for (const { shape, colour } of drawn) {
         if (shape.type === 'half_space') continue;
         const kind = kGroupOf[shape.type];
         const list = slots.get(kind);
-        if (list) list.push({ body, shape });
-        else slots.set(kind, [{ body, shape }]);
+        if (list) list.push({ body, shape, colour });
+        else slots.set(kind, [{ body, shape, colour }]);
       }
     });
     for (const [kind, list] of slots) {
@@ -228,8 +237,8 @@ export class BodyField {
     for (const g of this.groups) g.place(pose, alive);
   }
 
-  paint(rgb: Float32Array): void {
-    for (const g of this.groups) g.paint(rgb);
+  paint(rgb: Float32Array, own: boolean): void {
+    for (const g of this.groups) g.paint(rgb, own);
   }
 
   setShadows(on: boolean): void {

@@ -29,6 +29,8 @@ export interface Body {
   fixed: boolean;
   colour: string | null;
   shapes: Shape[];
+  /** Drawn in place of the shapes where there are any. */
+  visuals: { shape: Shape; colour: string | null }[];
 }
 
 export interface Contacts {
@@ -215,6 +217,10 @@ function bodyOf(value: unknown, index: number, planar: boolean): Body {
     fixed: b.fixed === true,
     colour: /^#[0-9a-f]{6}$/i.test(colour) ? colour : null,
     shapes: listOf(b.shapes, `${where}.shapes`).map((s, i) => shapeOf(s, `${where}.shapes[${i}]`, planar)),
+    visuals: (b.visuals === undefined ? [] : listOf(b.visuals, `${where}.visuals`)).map((v, i) => {
+      const own = textOf(objectOf(v, `${where}.visuals[${i}]`).colour, '');
+      return { shape: shapeOf(v, `${where}.visuals[${i}]`, planar), colour: /^#[0-9a-f]{6}$/i.test(own) ? own : null };
+    }),
   };
 }
 

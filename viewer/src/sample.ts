@@ -69,7 +69,7 @@ export class Recorder {
 }
 
 export function body(name: string, shapes: Shape[], fixed = false): Body {
-  return { name, shapes, fixed, colour: null };
+  return { name, shapes, fixed, colour: null, visuals: [] };
 }
 
 /** Regular icosahedron with circumradius r, one face down. */

@@ -251,7 +251,7 @@ export class Viewer {
     s.halo.place(s.pose, s.alive, accent);
     if (s.painted < 0 || (options.colour !== 'body' && s.painted !== frame)) {
       this.colourBodies(s, frame);
-      s.bodies.paint(s.rgb);
+      s.bodies.paint(s.rgb, options.colour === 'body');
       s.painted = frame;
     }
   }

@@ -34,6 +34,7 @@ export function encodeRun(run: Run): object {
     bodies_count: run.count,
     bodies: run.bodies.map((b) => ({
       name: b.name, fixed: b.fixed, ...(b.colour ? { colour: b.colour } : {}), shapes: b.shapes.map(shapeJson),
+      visuals: b.visuals.map(({ shape, colour }) => ({ ...shapeJson(shape), ...(colour ? { colour } : {}) })),
     })),
     time: base64(run.time), poses: base64(run.poses),
     ...(run.velocities ? { velocities: base64(run.velocities) } : {}),

@@ -29,6 +29,16 @@ struct ControlTable {
   double at(double t) const;
 };
 
+/// What the viewer draws of a body in place of its shapes: a shape, or a mesh from a file.
+struct Visual {
+  Index body = 0;
+  Pose X_BV = {};
+  std::string colour = {};  ///< "#rrggbb" or empty: the body's
+  std::optional<Shape> shape = {};
+  std::string file = {};  ///< STL or OBJ; read when a run is written
+  Vec3 scale = Vec3::Ones();
+};
+
 struct LoadedScene {
   std::string name, description;
   Model model;
@@ -39,6 +49,7 @@ struct LoadedScene {
   std::int64_t steps = 0;              ///< length of the run
   std::vector<ControlTable> controls;  ///< by actuator
   std::vector<std::string> colours;    ///< by body, "#rrggbb" or empty
+  std::vector<Visual> visuals;         ///< by body; of robots
   std::string resolved;                ///< the scene in one file: includes, parameters, meshes in
   std::vector<std::string> notes;      ///< what was read and not used, or approximated
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/output/base64.hpp"
+#include "io/run/drawn_meshes.hpp"
 #include "io/scene/tables.hpp"
 #include "orthant/shape/surface.hpp"
 
@@ -17,11 +18,16 @@ using Json = nlohmann::ordered_json;
 Json vector_json(const Vec3& x) { return {x[0], x[1], x[2]}; }
 Json quat_json(const Quat& p) { return {p.w, p.x, p.y, p.z}; }
 
-Json shape_json(const ShapeInstance& s, const double* parameters) {
-  const double* p = parameters + s.parameter_begin;
-  const bool flat = s.planar();
+Json surface_json(const char* type, const Surface& surface) {
+  return {{"type", type},
+          {"vertices", base64_as<float>(surface.corners)},
+          {"faces", base64_as<std::uint32_t>(surface.triangles)}};
+}
+
+Json form_json(const Shape& shape, const double* p) {
+  const bool flat = shape.dim() == 2;
   Json out;
-  switch (s.shape.kind()) {
+  switch (shape.kind()) {
     case ShapeKind::Sphere:
       out = {{"type", flat ? "disc" : "sphere"}, {"radius", p[0]}};
       break;
@@ -34,18 +40,15 @@ Json shape_json(const ShapeInstance& s, const double* parameters) {
       break;
     case ShapeKind::Hull:
       if (flat) {
-        const std::vector<double> corners(p, p + s.shape.parameter_count());
+        const std::vector<double> corners(p, p + shape.parameter_count());
         out = {{"type", "polygon"}, {"vertices", base64_as<float>(corners)}};
         break;
       }
       [[fallthrough]];
-    case ShapeKind::Mesh: {
-      const Surface surface = surface_of(s.shape.view(p));
-      out = {{"type", s.shape.kind() == ShapeKind::Mesh ? "mesh" : "hull"},
-             {"vertices", base64_as<float>(surface.corners)},
-             {"faces", base64_as<std::uint32_t>(surface.triangles)}};
+    case ShapeKind::Mesh:
+      out = surface_json(shape.kind() == ShapeKind::Mesh ? "mesh" : "hull",
+                         surface_of(shape.view(p)));
       break;
-    }
     case ShapeKind::HalfSpace:
       out = {{"type", "half_space"}};
       break;
@@ -55,7 +58,7 @@ Json shape_json(const ShapeInstance& s, const double* parameters) {
       break;
     case ShapeKind::Cylinder:
     case ShapeKind::Cone:
-      out = {{"type", s.shape.kind() == ShapeKind::Cone ? "cone" : "cylinder"},
+      out = {{"type", shape.kind() == ShapeKind::Cone ? "cone" : "cylinder"},
              {"radius", p[0]},
              {"half_length", p[1]}};
       break;
@@ -63,10 +66,18 @@ Json shape_json(const ShapeInstance& s, const double* parameters) {
       out = {{"type", "torus"}, {"major", p[0]}, {"minor", p[1]}};
       break;
   }
-  const Pose X = frame_pose(flat, parameters + s.offset_begin);
-  out["position"] = vector_json(X.x);
-  out["quaternion"] = quat_json(X.p);
   return out;
+}
+
+Json placed(Json form, const Pose& X) {
+  form["position"] = vector_json(X.x);
+  form["quaternion"] = quat_json(X.p);
+  return form;
+}
+
+Json shape_json(const ShapeInstance& s, const double* parameters) {
+  return placed(form_json(s.shape, parameters + s.parameter_begin),
+                frame_pose(s.planar(), parameters + s.offset_begin));
 }
 
 Json joint_json(const Joint& joint, const double* parameters) {
@@ -100,6 +111,7 @@ Json part_json(const FlexiblePart& part, const LoadedScene& scene) {
 }  // namespace
 
 std::string model_json(const LoadedScene& scene) {
+  const DrawnMeshes meshes(scene.visuals);
   const Model& m = scene.model;
   const double* parameters = scene.parameters.values.data();
   Json bodies = Json::array(), joints = Json::array();
@@ -111,12 +123,22 @@ std::string model_json(const LoadedScene& scene) {
     Json one = {{"name", body.name}, {"fixed", body.motion == Motion::Fixed}};
     if (i < scene.colours.size() && !scene.colours[i].empty()) one["colour"] = scene.colours[i];
     one["shapes"] = std::move(shapes);
+    for (std::size_t k = 0; k < scene.visuals.size(); ++k) {
+      const Visual& v = scene.visuals[k];
+      if (v.body != static_cast<Index>(i)) continue;
+      if (!v.shape && meshes.surface(k).triangles.empty()) continue;
+      Json drawn = v.shape ? form_json(*v.shape, v.shape->parameters().data())
+                           : surface_json("mesh", meshes.surface(k));
+      if (!v.colour.empty()) drawn["colour"] = v.colour;
+      one["visuals"].push_back(placed(std::move(drawn), v.X_BV));
+    }
     bodies.push_back(std::move(one));
   }
   for (const Joint& joint : m.joints()) joints.push_back(joint_json(joint, parameters));
   Json out = {{"format", "orthant-model"},  {"version", 1},          {"name", scene.name},
               {"planar", m.planar()},       {"h", scene.settings.h}, {"bodies", std::move(bodies)},
               {"joints", std::move(joints)}};
+  if (!meshes.left_out().empty()) out["left_out"] = meshes.left_out();
   if (!m.flexible_parts().empty()) {
     out["parts"] = Json::array();
     for (const FlexiblePart& part : m.flexible_parts())

@@ -88,6 +88,13 @@ struct ShapeDescription {
   Where where = {};
 };
 
+/// Seen, not touched: a shape, or the triangles of a file.
+struct VisualDescription {
+  ShapeDescription shape = {};  ///< with `file` set only its place counts
+  Vec3 scale = Vec3::Ones();    ///< of the file
+  Colour colour = {};
+};
+
 struct BodyDescription {
   std::string name = {};
   MotionWord motion = MotionWord::Dynamic;
@@ -104,6 +111,7 @@ struct BodyDescription {
   double drag = 1;
   std::optional<double> length = {};
   Colour colour = {};
+  std::vector<VisualDescription> visuals = {};  ///< of robots; not in scene files
   Where where = {};
 };
 

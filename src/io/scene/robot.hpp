@@ -47,6 +47,7 @@ struct RobotLink {
   Vec3 center = Vec3::Zero();   ///< of mass, in the frame of the link
   Mat3 inertia = Mat3::Zero();  ///< about the centre, axes of the link
   std::vector<ShapeDescription> shapes = {};
+  std::vector<VisualDescription> visuals = {};
   Colour colour = {};
   bool world = false;    ///< a root that is the world
   bool carrier = false;  ///< without mass between two joints: a joint of several coordinates

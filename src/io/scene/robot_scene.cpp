@@ -99,6 +99,7 @@ class RobotWriter {
     body.position = X_WL_[i].x;
     body.orientation = X_WL_[i].p;
     body.shapes = link.shapes;
+    body.visuals = link.visuals;
     body.colour = link.colour;
     if (!options_.self_collision && !robot_.own_groups)
       for (ShapeDescription& shape : body.shapes) {

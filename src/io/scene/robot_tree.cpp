@@ -92,6 +92,13 @@ void add_matter(RobotLink& host, const RobotLink& link, const Pose& X) {
     shape.orientation = S.p;
     host.shapes.push_back(std::move(shape));
   }
+  for (VisualDescription visual : link.visuals) {
+    const Pose S =
+        compose(X, Pose{visual.shape.position, visual.shape.orientation.value_or(Quat{})});
+    visual.shape.position = S.x;
+    visual.shape.orientation = S.p;
+    host.visuals.push_back(std::move(visual));
+  }
   if (host.colour.text.empty()) host.colour = link.colour;
   if (!(link.mass > 0)) return;
   const Mat3 R = matrix_of(X.p);

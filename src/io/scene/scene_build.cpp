@@ -317,6 +317,28 @@ class SceneBuilder {
     return {scene_.where.file, 0, 0};
   }
 
+  /// Places are in the frame of the description; the model's body has its frame at its centre.
+  std::vector<Visual> visuals_of(const Model& model, const State& state) const {
+    std::vector<Visual> out;
+    for (std::size_t i = 0; i < bodies_.size(); ++i) {
+      const BodyDescription& d = bodies_[i];
+      const Pose X_WS{d.position, orientation_of(d.orientation, d.rotation, d.where)};
+      const Pose X_BS = compose(inverse(body_pose(model.bodies()[i], state.q.data())), X_WS);
+      for (const VisualDescription& v : d.visuals) {
+        Visual visual;
+        visual.body = static_cast<Index>(i);
+        visual.X_BV =
+            compose(X_BS, Pose{v.shape.position, v.shape.orientation.value_or(Quat{})});
+        visual.colour = v.colour.text;
+        visual.file = v.shape.file;
+        visual.scale = v.scale;
+        if (visual.file.empty()) visual.shape = make_shape(v.shape, d.name);
+        out.push_back(std::move(visual));
+      }
+    }
+    return out;
+  }
+
   LoadedScene finish() {
     Model model = build_model();
     if (model.bodies().empty() && model.flexible_parts().empty())
@@ -327,6 +349,7 @@ class SceneBuilder {
     std::vector<std::string> colours;
     colours.reserve(bodies_.size());
     for (const BodyDescription& body : bodies_) colours.push_back(body.colour.text);
+    std::vector<Visual> visuals = visuals_of(model, state);
     const StepSettings& s = scene_.step;
     if (s.pyramid_directions % 2 != 0)
       throw Error(scene_.where.text(), "step.pyramid_directions must be even, found " +
@@ -347,6 +370,7 @@ class SceneBuilder {
             .steps = steps,
             .controls = std::move(controls_),
             .colours = std::move(colours),
+            .visuals = std::move(visuals),
             .resolved = write_scene(scene_),
             .notes = context_.notes};
   }

@@ -101,16 +101,7 @@ class UrdfReader {
       return;
     }
     for_each(e, "collision", [&](const Element& c) { add_shape(c, link); });
-    for_each(e, "visual", [&](const Element& v) {
-      xml_.ignore("the shapes of <visual>");
-      const Element* material = v.FirstChildElement("material");
-      if (material == nullptr || !link.colour.text.empty()) return;
-      if (const Element* colour = material->FirstChildElement("color"))
-        link.colour = rgba(*colour);
-      else if (const auto known = colours_.find(xml_.text_or(*material, "name", ""));
-               known != colours_.end())
-        link.colour = known->second;
-    });
+    for_each(e, "visual", [&](const Element& v) { add_visual(v, link); });
     add_inertia(e, link);
     xml_.ignore_unknown(e, "name type", "inertial visual collision");
     robot_.links.push_back(std::move(link));
@@ -145,16 +136,64 @@ class UrdfReader {
     link.inertia = 0.5 * (turned + turned.transpose());
   }
 
+  /// Where and with what colour; meshes are read when they are drawn.
+  void add_visual(const Element& v, RobotLink& link) {
+    VisualDescription visual;
+    if (const Element* material = v.FirstChildElement("material")) {
+      if (const Element* colour = material->FirstChildElement("color"))
+        visual.colour = rgba(*colour);
+      else if (const auto known = colours_.find(xml_.text_or(*material, "name", ""));
+               known != colours_.end())
+        visual.colour = known->second;
+      if (link.colour.text.empty()) link.colour = visual.colour;
+    }
+    const Element* e = geometry_of(v);
+    if (e == nullptr) return;
+    if (std::string(e->Name()) != "mesh") {
+      if (!set_shape(v, *e, visual.shape)) return;
+    } else {
+      const Pose X = origin(v);
+      visual.shape.position = X.x;
+      visual.shape.orientation = X.p;
+      visual.scale = xml_.vector(*e, "scale", Vec3::Ones());
+      const std::string name = xml_.text(*e, "filename");
+      std::string lower = name;
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      if (!lower.ends_with(".stl") && !lower.ends_with(".obj")) {
+        xml_.ignore("meshes of <visual> that are neither STL nor OBJ");
+        return;
+      }
+      if (context_.options.read_files && !name.empty())
+        visual.shape.file = find_robot_file(xml_.path(), name, packages());
+      if (visual.shape.file.empty()) {
+        xml_.ignore("meshes of <visual> that are not there");
+        return;
+      }
+    }
+    link.visuals.push_back(std::move(visual));
+  }
+
+  static const Element* geometry_of(const Element& e) {
+    const Element* geometry = e.FirstChildElement("geometry");
+    return geometry == nullptr ? nullptr : geometry->FirstChildElement();
+  }
+
   void add_shape(const Element& collision, RobotLink& link) {
-    const Element* geometry = collision.FirstChildElement("geometry");
-    const Element* e = geometry == nullptr ? nullptr : geometry->FirstChildElement();
+    const Element* e = geometry_of(collision);
     if (e == nullptr) {
       xml_.problem(collision, "<collision> of link '" + link.name +
                                   "' needs a <geometry> with a shape in it");
       return;
     }
-    const Pose X = origin(collision);
     ShapeDescription shape;
+    if (set_shape(collision, *e, shape)) link.shapes.push_back(std::move(shape));
+  }
+
+  /// Place, type and sizes of the geometry *e of a <collision> or <visual>.
+  bool set_shape(const Element& around, const Element& geometry, ShapeDescription& shape) {
+    const Element* e = &geometry;
+    const Pose X = origin(around);
     shape.where = {std::make_shared<const std::string>(xml_.path()), e->GetLineNum(), 0};
     shape.position = X.x;
     shape.orientation = X.p;
@@ -186,12 +225,12 @@ class UrdfReader {
       const double radius = length("radius"), span = length("length");
       set_cylinder(shape, radius, 0.5 * span);
     } else if (kind == "mesh") {
-      if (!add_mesh(*e, shape)) return;
+      return add_mesh(*e, shape);
     } else {
       xml_.ignore("<" + kind + "> in <geometry>");
-      return;
+      return false;
     }
-    link.shapes.push_back(std::move(shape));
+    return true;
   }
 
   bool add_mesh(const Element& e, ShapeDescription& shape) {
