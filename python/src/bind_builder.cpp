@@ -154,7 +154,7 @@ void bind_shape(nb::module_& m) {
                                        half_x, half_y);
           },
           nb::arg("heights"), nb::arg("half_x"), nb::arg("half_y"),
-          "A mesh over |x| <= half_x, |y| <= half_y; heights (rows, columns), a row along x.")
+          "A mesh over x from -half_x, y from -half_y to theirs; heights (rows, columns), a row along x.")
       .def_static(
           "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
           nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), "Semi-axes.")

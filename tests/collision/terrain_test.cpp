@@ -83,13 +83,14 @@ TEST(Terrain, BoxSlidesOverSeamsAsOnAPlane) {
   EXPECT_NEAR(place(on_mesh, box(mesh))[2], 0.1, 1e-8);
 }
 
-TEST(Terrain, ShapesComeToRestOnHills) {
-  const Shape hills =
-      field(25, 2, [](double x, double y) { return 0.15 * std::cos(2 * x) * std::cos(1.7 * y); });
+TEST(Terrain, ShapesComeToRestInARuggedBowl) {
+  const Shape bowl = field(25, 2, [](double x, double y) {
+    return 0.2 * (x * x + y * y) + 0.03 * std::cos(5 * x) * std::cos(4 * y);
+  });
   for (const Shape& s : {Shape::sphere(0.1), Shape::box(0.15, 0.1, 0.08), Shape::capsule(0.08, 0.12),
                          Shape::cylinder(0.1, 0.1), Shape::cone(0.12, 0.1)}) {
     SCOPED_TRACE(static_cast<int>(s.kind()));
-    const Model model = on_ground(hills, {.position = {0.3, 0.2, 0.5},
+    const Model model = on_ground(bowl, {.position = {0.3, 0.2, 0.5},
                                           .orientation = exp_rotation(Vec3(0.3, 0.5, 0.1)),
                                           .shapes = {{.shape = s}}});
     double lowest = 1;
