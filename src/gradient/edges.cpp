@@ -272,6 +272,10 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
                               model.material(a).compliance, model.material(b).compliance})
       if (place != kNone && x[place] == 0) note(place, false);
   };
+  // With impact events a hard contact has rows where it touches only, a soft one wherever it is.
+  if (record.rows.impacts_located)
+    for (const Material& material : model.materials())
+      if (x[material.compliance] == 0) note(material.compliance, false);
   for (const Contact& contact : record.contacts.contacts)
     note_hard(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material);
   for (const FlexibleContact& contact : record.contacts.flexible)

@@ -93,6 +93,10 @@ class Choices {
             const StateCotangent& after, std::span<const SolveCotangent> solves,
             const StepCotangent& before, bool floats) {
     if (!active_) return;
+    // A contact of a step that neither pushes nor opens: one that pushes takes its bodies out of
+    // their flight, and the motion jumps.
+    for (const StepCertificate::Entry& contact : step.certificate().contacts)
+      if (contact.state == ContactState::Floating && !contact.impact) active_ = false;
     size_ = std::max({size_, largest(before.q), largest(before.v), largest(before.u)});
     for (Other& other : other_) {
       StepCotangent now;
