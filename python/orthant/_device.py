@@ -46,7 +46,7 @@ class BatchGradient:
     @property
     def certified(self) -> NDArray[np.bool_]:
         """(n,) the numbers are two-sided derivatives."""
-        return (self.floating == 0) & (self.kinks == 0) & (self.solve_error < 1e-8)
+        return np.asarray((self.floating == 0) & (self.kinks == 0) & (self.solve_error < 1e-8), dtype=np.bool_)
 
 
 class Batch:
@@ -72,7 +72,7 @@ class Batch:
             raise Error(f"parameters: expected 1 or {n} rows, got {rows.shape[0]}")
         self._rows = rows.shape[0]
         start = model.rest_state()
-        arrays = [np.tile(start.q, (n, 1)), np.tile(start.v, (n, 1)), np.zeros((n, self.program.warm_size)),
+        arrays: list[Any] = [np.tile(start.q, (n, 1)), np.tile(start.v, (n, 1)), np.zeros((n, self.program.warm_size)),
                   np.zeros((n, len(_REPORT))), np.ascontiguousarray(rows)]
         self._cuda: CudaBatch | None = None
         if device == "cuda":
@@ -91,7 +91,7 @@ class Batch:
         return self.program.workspace_bytes(True)
 
     def _get(self, x: Any) -> Floats:
-        return x.get() if isinstance(x, DeviceArray) else np.array(x)
+        return np.asarray(x.get()) if isinstance(x, DeviceArray) else np.array(x, dtype=float)
 
     def set_state(self, q: ArrayLike, v: ArrayLike) -> None:
         """All worlds: (n, q_size) and (n, v_size); impulses of the last step are forgotten."""
@@ -137,7 +137,8 @@ class Batch:
         if controls is not None and controls.shape != expected:
             raise Error(f"u: expected shape {expected}, got {controls.shape}")
         q, v, warm = [self._get(self.q)], [self._get(self.v)], []
-        outcome, residual = np.zeros(self.n), np.zeros(self.n)
+        outcome: Floats = np.zeros(self.n)
+        residual: Floats = np.zeros(self.n)
         for t in range(steps):
             self.step(None if controls is None else controls[t])
             q.append(self._get(self.q))
@@ -170,19 +171,23 @@ class Batch:
         at_q, at_v = loss[0][-1].copy(), loss[1][-1].copy()
         out_u = np.zeros((steps, self.n, self.program.control_count))
         out_p = np.zeros((self.n, self.program.parameter_count if parameters else 0))
-        floating, kinks = np.zeros(self.n), np.zeros(self.n)
-        margin, error = np.ones(self.n), np.zeros(self.n)
+        floating: Floats = np.zeros(self.n)
+        kinks: Floats = np.zeros(self.n)
+        margin: Floats = np.ones(self.n)
+        error: Floats = np.zeros(self.n)
         for t in reversed(range(steps)):
-            back = [np.zeros((self.n, nv)), np.zeros((self.n, nv)), out_u[t] if tape.u is not None else np.empty(0),
-                    out_p if parameters else np.empty(0), np.zeros((self.n, len(_CERTIFICATE)))]
-            controls = tape.u[t] if tape.u is not None else np.empty(0)
+            none: Floats = np.empty(0)
+            back: list[Floats] = [np.zeros((self.n, nv)), np.zeros((self.n, nv)), out_u[t] if tape.u is not None else none,
+                                  out_p if parameters else none, np.zeros((self.n, len(_CERTIFICATE)))]
+            controls = tape.u[t] if tape.u is not None else none
             if self._cuda is None:
-                self.program.pull_back(tape.q[t], tape.v[t], tape.warm[t], controls, self.parameters, at_q, at_v,
-                                       *back[:4], np.empty(0, np.uint8), back[4])
+                self.program.pull_back(tape.q[t], tape.v[t], tape.warm[t], controls, self.parameters, at_q, at_v, back[0],
+                                       back[1], back[2], back[3], np.empty(0, np.uint8), back[4])
             else:
                 arrays = [DeviceArray(self._cuda, x) if x.size else None for x in back]
                 self._cuda.pull_back(tape.q[t], tape.v[t], tape.warm[t], controls if controls.size else None,
-                                     self.parameters, self._rows, at_q, at_v, *arrays[:4], None, arrays[4])
+                                     self.parameters, self._rows, at_q, at_v, arrays[0], arrays[1], arrays[2],
+                                     arrays[3], None, arrays[4])
                 for x, y in zip(back, arrays):
                     if y is not None:
                         x[...] = y.get()
