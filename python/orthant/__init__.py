@@ -120,6 +120,7 @@ from ._model import ModelBuilder
 from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
+from ._device import Batch, BatchGradient, BatchTape
 from ._fit import fit, predict, read_trajectories, score
 from ._gradient import RolloutGradient, RolloutTape, record_rollout, record_rollout_batch
 from ._trajectory import Trajectory
@@ -142,7 +143,7 @@ def __getattr__(name: str) -> ModuleType:
 
 
 __all__ = [
-    "Accuracy", "AngularAxes", "Articulation", "Attempt", "BatchTrajectory", "Body", "CanonicalProblem",
+    "Accuracy", "AngularAxes", "Articulation", "Attempt", "Batch", "BatchGradient", "BatchTape", "BatchTrajectory", "Body", "CanonicalProblem",
     "CertifiedContact", "CombineRule", "ConstraintScheme", "Contact", "ContactState", "CoordinateKind",
     "Effort",
     "Error", "Estimate", "FitMethod",

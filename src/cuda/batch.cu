@@ -38,7 +38,8 @@ struct orthant_cuda_batch {
   BatchModel model{};
   Settings settings{};
   std::size_t worlds = 0;
-  int numbers = 0;  ///< of a world's workspace
+  int numbers = 0;       ///< of a world's workspace
+  int threads = kLanes;  ///< of a warp that have a world, in a step
   unsigned char* program = nullptr;
   double* work = nullptr;
   int* integers = nullptr;
@@ -104,6 +105,16 @@ struct PullBody {
   }
 };
 
+/// Threads of a warp that have a world, in a step: half of them where the registers let all warps
+/// run at once, since a warp waits for its slowest world (measured: docs/gpu.md).
+int step_threads(std::size_t worlds) {
+  int processors = 1;
+  (void)cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+  constexpr std::size_t kWarps = 8;  // of a multiprocessor
+  return worlds <= static_cast<std::size_t>(processors) * kWarps * (kLanes / 2) ? kLanes / 2
+                                                                                : kLanes;
+}
+
 Launch launch_of(const orthant_cuda_batch& b, const double* parameters, std::size_t rows,
                  const double* u) {
   return {b.model,
@@ -117,9 +128,9 @@ Launch launch_of(const orthant_cuda_batch& b, const double* parameters, std::siz
 }
 
 template <class Body>
-int run(orthant_cuda_batch* b, const Body& body, float* milliseconds) {
+int run(orthant_cuda_batch* b, int threads, const Body& body, float* milliseconds) {
   if (int bad = check(cudaEventRecord(b->begin), "timer")) return bad;
-  if (int bad = check(device_for<kLanes>(b->worlds, body, nullptr), "launch")) return bad;
+  if (int bad = check(device_for(b->worlds, threads, body, nullptr), "launch")) return bad;
   if (int bad = check(cudaEventRecord(b->end), "timer")) return bad;
   if (int bad = check(cudaEventSynchronize(b->end), "kernel")) return bad;
   if (milliseconds != nullptr)
@@ -170,6 +181,7 @@ int orthant_cuda_create(const unsigned char* program, size_t size, size_t worlds
   auto* b = new orthant_cuda_batch;
   b->worlds = worlds;
   b->settings = header.settings;
+  b->threads = step_threads(worlds);
   b->numbers = numbers;
   int bad = check(cudaMalloc(&b->program, size), "cudaMalloc") ||
             check(cudaMalloc(&b->work, work), "cudaMalloc") ||
@@ -210,7 +222,7 @@ int orthant_cuda_step(orthant_cuda_batch* b, double* q, double* v, double* warm,
                       const double* parameters, size_t parameter_rows, double* report,
                       float* milliseconds) {
   static_assert(sizeof(WorldReport) == kReportNumbers * sizeof(double));
-  return run(b,
+  return run(b, b->threads,
              StepBody{launch_of(*b, parameters, parameter_rows, u), q, v, warm,
                       reinterpret_cast<WorldReport*>(report)},
              milliseconds);
@@ -225,7 +237,7 @@ int orthant_cuda_pull_back(orthant_cuda_batch* b, const double* q, const double*
   if (b->numbers < b->model.at.size)
     return fail("the batch was made without gradients: create it with gradient = 1");
   return run(
-      b,
+      b, kLanes,
       PullBody{launch_of(*b, parameters, parameter_rows, u), q, v, warm, by_q_next, by_v_next, by_q,
                by_v, by_u, by_parameters, wanted, reinterpret_cast<WorldCertificate*>(certificate)},
       milliseconds);

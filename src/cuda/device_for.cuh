@@ -15,12 +15,12 @@ __global__ void for_kernel(std::size_t count, const __grid_constant__ Body body)
   if (i < count) body(i);
 }
 
-/// body(i) for i in [0, count), a thread each, on the stream.
-template <int Threads, class Body>
-cudaError_t device_for(std::size_t count, const Body& body, cudaStream_t stream) {
+/// body(i) for i in [0, count), a thread each, `threads` in a block, on the stream.
+template <class Body>
+cudaError_t device_for(std::size_t count, int threads, const Body& body, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
-  const auto blocks = static_cast<unsigned>((count + Threads - 1) / Threads);
-  for_kernel<<<blocks, Threads, 0, stream>>>(count, body);
+  const auto blocks = static_cast<unsigned>((count + threads - 1) / threads);
+  for_kernel<<<blocks, threads, 0, stream>>>(count, body);
   return cudaGetLastError();
 }
 

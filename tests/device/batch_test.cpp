@@ -190,6 +190,61 @@ TEST(Batch, GradientsOfPebblesAreThoseOfStepGradient) {
   EXPECT_GT(certified, 20);
 }
 
+/// Central differences of by_v·v⁺ along random directions of (v, u, friction).
+TEST(Batch, GradientsAreThoseOfDifferences) {
+  const Model model = scenes::ant(0.6);
+  const StepSettings settings = settings_of(Stabilisation::Baumgarte, 0.01, 1e-13);
+  OneWorld world(model, settings);
+  const std::size_t n = world.program.v_size(), nu = world.program.control_count();
+  const auto friction =
+      static_cast<std::size_t>(model.parameter_table().find("material/ground.friction"));
+  testing::SplitMix rng(13);
+  const auto random = [&](std::size_t count) {
+    std::vector<double> x(count);
+    for (double& v : x) v = rng.normal();
+    return x;
+  };
+  State x = model.rest_state();
+  std::vector<double> q = vector_of(x.q), v = random(n), warm(world.program.warm_size());
+  int compared = 0;
+  double sliding = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::vector<double> u = random(nu);
+    for (double& c : u) c = std::clamp(0.4 * c, -0.9, 0.9);
+    const std::vector<double> q0 = q, v0 = v, warm0 = warm;
+    world.program.step(q, v, warm, u, world.parameters, world.report);
+    ASSERT_EQ(world.get(BatchReport::Outcome), 0) << i;
+    const std::vector<double> by_q_next(n, 0.0), by_v_next = random(n);
+    std::vector<double> by_q(n), by_v(n), by_u(nu), by_p(world.program.parameter_count()),
+        certificate(kCertificate);
+    world.program.pull_back(q0, v0, warm, u, world.parameters, by_q_next, by_v_next, by_q, by_v,
+                            by_u, by_p, {}, certificate);
+    if (certificate[static_cast<std::size_t>(BatchCertificate::Floating)] > 0 ||
+        certificate[static_cast<std::size_t>(BatchCertificate::Margin)] < 1e-3)
+      continue;
+    ++compared;
+    sliding += by_p[friction] != 0;
+    const std::vector<double> dv = random(n), du = random(nu);
+    const double dp = rng.normal(), e = 1e-6;
+    double loss[2] = {0, 0};
+    for (const int side : {0, 1}) {
+      const double s = side == 0 ? e : -e;
+      std::vector<double> qs = q0, vs = v0, ws = warm0, us = u, ps = world.parameters;
+      for (std::size_t k = 0; k < n; ++k) vs[k] += s * dv[k];
+      for (std::size_t k = 0; k < nu; ++k) us[k] += s * du[k];
+      ps[friction] += s * dp;
+      world.program.step(qs, vs, ws, us, ps, world.report);
+      for (std::size_t k = 0; k < n; ++k) loss[side] += by_v_next[k] * vs[k];
+    }
+    double slope = by_p[friction] * dp, size = 1;
+    for (std::size_t k = 0; k < n; ++k) slope += by_v[k] * dv[k], size += std::abs(by_v[k] * dv[k]);
+    for (std::size_t k = 0; k < nu; ++k) slope += by_u[k] * du[k];
+    EXPECT_NEAR(slope, (loss[0] - loss[1]) / (2 * e), 1e-6 * size) << i;
+  }
+  EXPECT_GT(compared, 30);
+  EXPECT_GT(sliding, 3);
+}
+
 /// Worlds that differ, row by row.
 struct Worlds {
   std::size_t count;
