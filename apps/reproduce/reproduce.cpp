@@ -50,7 +50,7 @@ constexpr std::array kExperiments = {
                run_colony},
     Experiment{"roughness", "a colony of smooth cells against sub-spheres: rows, order",
                Source::Relcp, 20, 600, run_roughness},
-    Experiment{"chainmail", "interlaced rings pulled apart", Source::Relcp, 3, 180, run_chainmail},
+    Experiment{"chainmail", "interlaced rings pulled apart", Source::Relcp, 15, 400, run_chainmail},
     Experiment{"warm_start", "the interior point from the answer of the step before",
                Source::InteriorPoint, 5, 60, run_warm_start},
     Experiment{"balls", "balls in the box: interior-point iterations by size",
