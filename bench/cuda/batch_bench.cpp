@@ -15,6 +15,7 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/device/batch.hpp"
 #include "orthant/device/cuda.h"
+#include "orthant/device/device_for.hpp"
 #include "scenes/batch_worlds.hpp"
 
 using namespace orthant;
@@ -34,6 +35,7 @@ struct Cuda {
   decltype(&orthant_cuda_release) release;
   decltype(&orthant_cuda_upload) upload;
   decltype(&orthant_cuda_download) download;
+  decltype(&orthant_cuda_sum) sum;
   decltype(&orthant_cuda_step) step;
   decltype(&orthant_cuda_pull_back) pull_back;
 
@@ -53,6 +55,7 @@ struct Cuda {
     find("orthant_cuda_release", release);
     find("orthant_cuda_upload", upload);
     find("orthant_cuda_download", download);
+    find("orthant_cuda_sum", sum);
     find("orthant_cuda_step", step);
     find("orthant_cuda_pull_back", pull_back);
   }
@@ -318,6 +321,18 @@ struct Bench {
     std::fflush(stdout);
   }
 
+  void sum() const {
+    std::vector<double> x(1'000'003);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = random_number(i) * std::exp(20 * random_number(i + 7));
+    const Array on_device(cuda, x);
+    double there = 0;
+    cuda.require(cuda.sum(on_device.data(), x.size(), &there));
+    const double here = device::device_sum(x.size(), [&](std::size_t i) { return x[i]; });
+    std::printf("sum of %zu numbers: %.17g, on the host %.17g: %s\n", x.size(), there, here,
+                std::memcmp(&there, &here, sizeof(double)) == 0 ? "same bits" : "DIFFERENT");
+  }
+
   void bad_input() const {
     const BatchProgram p(model, settings(Stabilisation::Baumgarte, 1e-6));
     orthant_cuda_batch* batch = nullptr;
@@ -358,6 +373,7 @@ int main(int argc, char** argv) {
   std::printf("%s, %zu of %zu MiB free\n", name, free >> 20, total >> 20);
   const Bench bench(cuda);
   set_thread_count(0);
+  bench.sum();
   bench.bits(Stabilisation::Baumgarte);
   bench.bits(Stabilisation::Projection);
   if (mode == "bits") return 0;

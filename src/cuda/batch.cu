@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "cuda/device_for.cuh"
 #include "device/program.hpp"
@@ -115,6 +116,11 @@ int step_threads(std::size_t worlds) {
                                                                                 : kLanes;
 }
 
+struct Read {
+  const double* x;
+  __device__ double operator()(std::size_t i) const { return x[i]; }
+};
+
 Launch launch_of(const orthant_cuda_batch& b, const double* parameters, std::size_t rows,
                  const double* u) {
   return {b.model,
@@ -216,6 +222,21 @@ int orthant_cuda_upload(void* to, const void* host, size_t bytes) {
 }
 int orthant_cuda_download(void* host, const void* from, size_t bytes) {
   return check(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost), "download");
+}
+
+int orthant_cuda_sum(const double* x, size_t count, double* out) {
+  std::vector<double> partial((count + kDeviceSumChunk - 1) / kDeviceSumChunk);
+  const std::size_t bytes = partial.size() * sizeof(double);
+  double* memory = nullptr;
+  *out = 0;
+  if (count == 0) return 0;
+  if (int bad = check(cudaMalloc(&memory, bytes), "cudaMalloc")) return bad;
+  const int bad =
+      check(device_partial_sums(count, Read{x}, memory, nullptr), "launch") ||
+      check(cudaMemcpy(partial.data(), memory, bytes, cudaMemcpyDeviceToHost), "download");
+  cudaFree(memory);
+  for (const double s : partial) *out += s;
+  return bad;
 }
 
 int orthant_cuda_step(orthant_cuda_batch* b, double* q, double* v, double* warm, const double* u,

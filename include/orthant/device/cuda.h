@@ -29,6 +29,9 @@ void orthant_cuda_release(void* memory);
 int orthant_cuda_upload(void* to, const void* host, size_t bytes);
 int orthant_cuda_download(void* host, const void* from, size_t bytes);
 
+/* Sum of `count` numbers of the device, with the bits of device_sum() on the host. */
+int orthant_cuda_sum(const double* x, size_t count, double* out);
+
 /* As BatchProgram::step() and pull_back(). parameter_rows: 1 or the number of worlds. u may be
  * null. milliseconds (host, may be null): of the kernel alone. */
 int orthant_cuda_step(orthant_cuda_batch* batch, double* q, double* v, double* warm,
