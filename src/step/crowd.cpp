@@ -292,6 +292,7 @@ void advance_crowd(StepRun& run, double dt) {
       contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
         for (std::size_t i = begin; i < end; ++i) {
           const SweepContact& c = crowd.contacts[i];
+          if (work.crew != nullptr && !work.crew->mine(c.cell)) continue;
           const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
           const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
                               b.omega.dot(c.lever_b.cross(c.normal));
@@ -300,7 +301,7 @@ void advance_crowd(StepRun& run, double dt) {
       });
   for (const SweepContact& c : crowd.contacts)
     work.touched[static_cast<std::size_t>(c.a)] = work.touched[static_cast<std::size_t>(c.b)] = 1;
-  run.report.deepest = *std::max_element(deepest.begin(), deepest.end());
+  run.report.deepest = deepest.empty() ? 0 : *std::max_element(deepest.begin(), deepest.end());
   work.delta = dt * run.x.v;  // kinematic bodies
   work.delta.head(n) = dt * work.solution.v;
   if (model.law() == LawOfMotion::Inertial) {
