@@ -128,6 +128,7 @@ def rollout_batch(model: Model, settings: StepSettings,
     last good state is repeated); the others go on.
     """
     names, rows, q, v, flat, t = batch_arrays(model, states, steps, parameters, u)
+    d: dict[str, Any]
     if executor is None:
         d = _roll(model, names, settings, rows, q, v, flat, t, steps, every,
                   -1 if threads is None else threads)

@@ -71,7 +71,8 @@ void number_cells(const SweepProblem& p, SweepPlan& plan) {
 /// problem.
 void find_tasks(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
   number_cells(p, plan);
-  std::vector<std::int32_t> by_cell(plan.cells.size());
+  std::vector<std::int32_t>& by_cell = plan.by_cell;
+  by_cell.resize(plan.cells.size());
   for (std::size_t i = 0; i < by_cell.size(); ++i) by_cell[i] = static_cast<std::int32_t>(i);
   const auto key = [&](std::int32_t slot) {
     const SweepCell& cell = plan.cells[static_cast<std::size_t>(slot)];
@@ -84,7 +85,8 @@ void find_tasks(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
   std::sort(by_cell.begin(), by_cell.end(),
             [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
   plan.tasks.resize(by_cell.size());
-  std::vector<std::int32_t> task_of(plan.cells.size(), -1);
+  std::vector<std::int32_t>& task_of = plan.task_of;
+  task_of.assign(plan.cells.size(), -1);
   plan.colours.fill(0);
   for (std::size_t t = 0; t < by_cell.size(); ++t) {
     task_of[static_cast<std::size_t>(by_cell[t])] = static_cast<std::int32_t>(t);

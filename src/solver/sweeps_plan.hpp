@@ -35,7 +35,7 @@ struct SweepPlan {
   std::vector<std::uint64_t> used;                    // by body: the open batches it is in
 
   // Scratch of finding the tasks.
-  std::vector<std::int32_t> slot_of, count;
+  std::vector<std::int32_t> slot_of, count, by_cell, task_of;
   std::vector<SweepCell> cells;
   std::unordered_map<std::uint64_t, std::int32_t> slots;
 

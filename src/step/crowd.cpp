@@ -4,6 +4,7 @@
 // Gaps are part of the solve, so nothing is projected afterwards: for spheres a solved step cannot
 // overlap at all, since |d + δ| >= n·(d + δ). No canonical problem is assembled.
 #include <Eigen/Geometry>
+#include <atomic>
 #include <cmath>
 #include <algorithm>
 #include <numeric>
@@ -77,13 +78,14 @@ Vec3 centre_of(const Body& body, const VecX& q) { return q.segment<3>(body.q_beg
 
 /// Dynamic bodies in the order of H after the world, then those that move as they are told. False
 /// where a body has more than mass and inertia in its block of H: a spring.
-bool fill_bodies(const StepRun& run, std::vector<SweepBody>& bodies) {
+bool fill_bodies(StepRun& run, std::vector<SweepBody>& bodies) {
   const Model& model = run.model;
   const VelocityMatrix& H = run.work.assembly.problem.H;
   if (H.kind() != VelocityMatrix::Kind::BlockDiagonal) return false;
   const auto count = static_cast<std::size_t>(model.dynamic_count());
   bodies.assign(count + 1, SweepBody{});
-  std::vector<unsigned char> good(chunk_count(count, kBodyGrain), 1);
+  std::vector<unsigned char>& good = run.work.touched;  // by chunk; free until bodies move
+  good.assign(chunk_count(count, kBodyGrain), 1);
   parallel_for_chunks(count, kBodyGrain,
                       [&](std::size_t begin, std::size_t end, std::size_t chunk) {
                         for (std::size_t k = begin; k < end && good[chunk] != 0; ++k) {
@@ -100,9 +102,9 @@ bool fill_bodies(const StepRun& run, std::vector<SweepBody>& bodies) {
 }
 
 /// Places of the bodies that move as they are told, by body, behind the dynamic ones; 0: the world.
-std::vector<std::int32_t> place_told(const StepRun& run, std::vector<SweepBody>& bodies) {
-  std::vector<std::int32_t> told(run.model.bodies().size(), 0);
-  if (run.model.v_size() == run.model.dynamic_v_size()) return told;
+void place_told(const StepRun& run, std::vector<SweepBody>& bodies, std::vector<std::int32_t>& told) {
+  told.assign(run.model.bodies().size(), 0);
+  if (run.model.v_size() == run.model.dynamic_v_size()) return;
   for (std::size_t i = 0; i < told.size(); ++i) {
     const Body& body = run.model.bodies()[i];
     if (body.is_dynamic() || body.v_begin == kNone) continue;
@@ -113,7 +115,6 @@ std::vector<std::int32_t> place_told(const StepRun& run, std::vector<SweepBody>&
     moved.omega = Vec3(v[3], v[4], v[5]);
     bodies.push_back(moved);
   }
-  return told;
 }
 
 /// A contact is swept with the cell of its first dynamic body. Both bodies lie within half an edge
@@ -183,7 +184,8 @@ void fill_contacts(StepRun& run, double dt) {
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
   const double threshold = restitution_threshold(run);
   SweepProblem& crowd = work.crowd;
-  const std::vector<std::int32_t> told = place_told(run, crowd.bodies);
+  std::vector<std::int32_t>& told = work.island_size;  // no longer needed
+  place_told(run, crowd.bodies, told);
   const auto& contacts = work.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
   // Across the sides of a periodic box cells of one colour meet: there all is one cell.
@@ -287,20 +289,24 @@ void advance_crowd(StepRun& run, double dt) {
   write_velocities(run);
   work.touched.assign(crowd.bodies.size(), 0);
   const auto& contacts = work.contacts.contacts;
-  std::vector<double> deepest(chunk_count(contacts.size(), kContactGrain), 0);
-  parallel_for_chunks(
-      contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-        for (std::size_t i = begin; i < end; ++i) {
-          const SweepContact& c = crowd.contacts[i];
-          const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
-          const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
-                              b.omega.dot(c.lever_b.cross(c.normal));
-          deepest[chunk] = std::max(deepest[chunk], -(contacts[i].gap + dt * rate));
-        }
-      });
+  std::atomic<double> deepest{0};
+  parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
+    double here = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const SweepContact& c = crowd.contacts[i];
+      if (work.crew != nullptr && !work.crew->mine(c.cell)) continue;
+      const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
+      const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
+                          b.omega.dot(c.lever_b.cross(c.normal));
+      here = std::max(here, -(contacts[i].gap + dt * rate));
+    }
+    double most = deepest.load();
+    while (here > most && !deepest.compare_exchange_weak(most, here)) {
+    }
+  });
   for (const SweepContact& c : crowd.contacts)
     work.touched[static_cast<std::size_t>(c.a)] = work.touched[static_cast<std::size_t>(c.b)] = 1;
-  run.report.deepest = *std::max_element(deepest.begin(), deepest.end());
+  run.report.deepest = deepest;
   work.delta = dt * run.x.v;  // kinematic bodies
   work.delta.head(n) = dt * work.solution.v;
   if (model.law() == LawOfMotion::Inertial) {

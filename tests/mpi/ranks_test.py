@@ -21,7 +21,7 @@ ENV = dict(os.environ, OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA
            OMPI_MCA_mpi_yield_when_idle="1")
 
 CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=16", "--set", "layers=4", "--steps", "24"]
-DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=14", "--set", "layers=3", "--steps", "12"]
+DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=16", "--steps", "12"]
 
 
 def run(ranks, *arguments):
@@ -58,6 +58,9 @@ class Ranks(unittest.TestCase):
         self.assertIn(done.returncode, (0, 1), done.stderr)
         found = self.hashes(scene, range(1, RANKS + 1))
         self.assertEqual(set(found.values()), {report(alone)["state_hash"]}, found)
+        for n in found:
+            for name in ("deepest", "worst_residual", "mean_contacts", "iterations"):
+                self.assertEqual(report(self.folder / f"r{n}")[name], report(alone)[name], (n, name))
 
     def test_frictional_crowd(self):
         self.same(CROWD)
