@@ -202,7 +202,7 @@ void bind_shape(nb::module_& m) {
       .def_prop_ro(
           "triangles",
           [](const Shape& s) {
-            nb::list out;
+            nb::typed<nb::list, nb::typed<nb::tuple, int, int, int>> out;
             if (s.topology().mesh)
               for (const auto& t : s.topology().mesh->triangles)
                 out.append(nb::make_tuple(t[0], t[1], t[2]));
