@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -104,11 +104,12 @@ def main() -> int:
     parser.add_argument("--settle", type=float, default=1.0, help="[s]")
     parser.add_argument("--seconds", type=float, default=2.0, help="measured [s]")
     args = parser.parse_args()
+    command = str(pathlib.Path(shutil.which(args.orthant) or args.orthant).resolve())  # run in another folder
     print(f"{'robot':8} {'links':>5} {'contacts':>8} {'failed':>6} {'ms/step':>8} | {'MuJoCo':>8} {'contacts':>8}")
     for name in args.robots:
         path = find(name)
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([args.orthant, "new", "robot", "--urdf", str(path)], cwd=folder, capture_output=True, text=True)
+            done = subprocess.run([command, "new", "robot", "--urdf", str(path)], cwd=folder, capture_output=True, text=True)
             if done.returncode != 0:
                 print(f"{name:8} {done.stderr.strip()[:120]}")
                 continue
