@@ -122,7 +122,7 @@ def _spec_parts(x: ShapeSpec) -> tuple[Any, ...]:
 
 
 def _motor_parts(x: MotorSpec) -> tuple[Any, ...]:
-    return MotorSpec, (x.kind, x.target, x.velocity, x.max_force, x.times, x.values)
+    return MotorSpec, (x.kind, x.target, x.velocity, x.max_force, x.times, x.values, x.stiffness, x.damping)
 
 
 def _follow_parts(x: FollowSpec) -> tuple[Any, ...]:

@@ -116,3 +116,9 @@ def test_meshes():
         ot.Mesh(mesh.nodes, [[0, 1]])
     with pytest.raises(ot.Error, match="numbers of nodes"):
         ot.ModelBuilder().add_flexible("a", mesh, fixed=[0.5])
+
+
+def test_servos_keep_their_gains():
+    servo = ot.MotorSpec(ot.MotorKind.Servo, stiffness=3.0, damping=0.5, max_force=2.0)
+    again = pickle.loads(pickle.dumps(servo))
+    assert (again.stiffness, again.damping, again.max_force) == (3.0, 0.5, 2.0)

@@ -3,6 +3,7 @@
 #include "orthant/collision/shape_measures.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "orthant/collision/collision.hpp"
@@ -18,7 +19,9 @@ bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const
     if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
       return false;
   }
-  return std::equal(values_.begin(), values_.end(), parameters.values.begin());
+  // Bit by bit: hulls have hundreds of numbers, and this is asked in every step.
+  return std::memcmp(values_.data(), parameters.values.data(),
+                     static_cast<std::size_t>(values_.size()) * sizeof(double)) == 0;
 }
 
 void ShapeMeasures::update(const Model& model, const Parameters& parameters) {

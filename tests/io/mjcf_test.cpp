@@ -204,6 +204,24 @@ TEST(Mjcf, LinksAreFramesAndPicturesAreNotRead) {
   EXPECT_NEAR(servo.upper, kPi / 6, 1e-12);
 }
 
+TEST(Mjcf, PrimitivesAreFittedToMeshes) {
+  // A box of half edges 0.1, 0.3, 0.2 about (1, 0, 0): the longest edge is z of what is fitted.
+  std::string corners;
+  for (const char* x : {"0.9", "1.1"})
+    for (const char* y : {"-0.3", "0.3"})
+      for (const char* z : {"-0.2", "0.2"}) corners += std::string(x) + " " + y + " " + z + " ";
+  const LoadedScene s = parse("<asset><mesh name='m' vertex='" + corners + R"('/></asset>
+<worldbody><body name="b"><freejoint/>
+  <geom name="box" type="box" mesh="m" rgba=""/>
+  <geom name="rod" type="capsule" mesh="m"/></body></worldbody>)");
+  std::vector<double> half = {get(s, "shape/box.half_x"), get(s, "shape/box.half_y"),
+                              get(s, "shape/box.half_z")};
+  EXPECT_NEAR(half[2], 0.3, 1e-12);
+  EXPECT_NEAR(half[0] * half[1], 0.02, 1e-12);
+  EXPECT_NEAR(get(s, "shape/rod.radius"), 0.15, 1e-12);
+  EXPECT_NEAR(get(s, "shape/rod.half_length"), 0.3 - 0.075, 1e-12);
+}
+
 TEST(Mjcf, EqualitiesKeyframesAndReferences) {
   const TemporaryFolder folder;
   write_file(folder.file("part.xml"),

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/error.hpp"
+#include "orthant/gradient/rollout.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/robot/sensors.hpp"
 
@@ -151,6 +152,38 @@ TEST(Standing, PushedItSlidesOnTheCone) {
     }
   }
   EXPECT_GT(sliding, 20);
+}
+
+/// Four feet and no sideways joint: impulses across are not unique, the motion is.
+TEST(Standing, GradientsByTargetsGainsAndMassesAgreeWithDifferences) {
+  Trial run(quadruped());
+  run.go(200);  // settled
+  StepSettings settings = run.settings;
+  settings.solver.tolerance = 1e-12;
+  constexpr Index kSteps = 10;
+  const MatX push = MatX::Constant(1, kSteps, 10.0);
+  const Body& trunk = run.model.body(run.model.find_body("trunk"));
+  VecX by_q = VecX::Zero(run.model.v_size());
+  by_q[trunk.v_begin] = 0.5, by_q[trunk.v_begin + 2] = 1;
+  const auto loss = [&](const Parameters& p) {
+    const RolloutTape tape = record_rollout(run.model, p, settings, run.x, push, kSteps);
+    EXPECT_EQ(tape.report.outcome, Outcome::Converged);
+    return 0.5 * tape.final_state.q[trunk.q_begin] + tape.final_state.q[trunk.q_begin + 2];
+  };
+  const RolloutTape tape = record_rollout(run.model, run.p, settings, run.x, push, kSteps);
+  const RolloutGradient g =
+      rollout_gradient(tape, at_end(tape, by_q, VecX::Zero(run.model.v_size())));
+  for (const char* name :
+       {"joint/FL_knee.motor.target", "joint/RR_hip.motor.target", "joint/FL_knee.motor.stiffness",
+        "joint/RR_hip.motor.damping", "body/trunk.mass", "body/FL_shin.mass"}) {
+    const Index i = run.p.table->find(name);
+    const double e = 1e-5 * std::max(1.0, std::abs(run.p.values[i]));
+    Parameters more = run.p, less = run.p;
+    more.values[i] += e;
+    less.values[i] -= e;
+    const double difference = (loss(more) - loss(less)) / (2 * e);
+    EXPECT_NEAR(g.parameters[i], difference, 1e-5 * std::abs(difference) + 1e-11) << name;
+  }
 }
 
 TEST(Sensors, FreeFallReadsNothing) {

@@ -64,6 +64,8 @@ class MjcfReader {
   void read_geom(const Element& e, Index link, const Pose& X, bool weighs);
   bool stands_still(Index link) const;
   bool shape_of(const Element& e, ShapeDescription& shape);
+  bool fit_to_mesh(const Element& e, const std::string& type, ShapeDescription& shape,
+                   std::vector<double>& size);
   bool mesh_of(const Element& e, ShapeDescription& shape);
   void weigh_geom(const Element& e, const ShapeDescription& shape, RobotLink& matter);
   Quat orientation(const Element& e);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/scene/mjcf_geoms.cpp: geoms and inertias of MJCF, and which geoms touch.
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -114,7 +115,7 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
   if (e.Attribute("priority") != nullptr) xml_.ignore("'priority' of <geom>");
   geom.name = shape.name;
   geom.link = link;
-  if (body.colour.text.empty() && e.Attribute("rgba") != nullptr) {
+  if (body.colour.text.empty() && !xml_.text_or(e, "rgba", "").empty()) {
     const std::vector<double> c = xml_.numbers(e, "rgba", 3, 4);
     const auto byte = [](double v) {
       return static_cast<int>(std::lround(255 * std::clamp(v, 0.0, 1.0)));
@@ -164,6 +165,7 @@ bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
     return false;
   }
   std::vector<double> size = xml_.numbers(e, "size", 1, 3);
+  if (e.Attribute("mesh") != nullptr && !fit_to_mesh(e, type, shape, size)) return false;
   if (e.Attribute("fromto") != nullptr && type != "sphere") {
     const std::vector<double> x = xml_.numbers(e, "fromto", 6, 6);
     if (x.size() != 6 || size.empty()) return false;
@@ -203,6 +205,36 @@ bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
     shape.type = ShapeWord::Ellipsoid;
     shape.semi_axes.assign(size.begin(), size.begin() + 3);
   }
+  return true;
+}
+
+/// A primitive with a mesh has the mesh's place and the size of the box with its inertia (here: that of
+/// its hull), the longest edge along z, as MuJoCo fits it.
+bool MjcfReader::fit_to_mesh(const Element& e, const std::string& type, ShapeDescription& shape,
+                             std::vector<double>& size) {
+  ShapeDescription mesh = shape;
+  if (!mesh_of(e, mesh)) return false;
+  xml_.ignore("the insides of meshes that primitives are fitted to: their hulls");
+  const MassProperties m = mass_properties(make_shape(mesh, "mesh"), 1.0);
+  const Eigen::SelfAdjointEigenSolver<Mat3> eigen(m.inertia);
+  const Vec3 I = eigen.eigenvalues().reverse();
+  Mat3 R = eigen.eigenvectors().rowwise().reverse();
+  if (R.determinant() < 0) R.col(0) *= -1;
+  Vec3 half;
+  for (int i = 0; i < 3; ++i)
+    half[i] = std::sqrt(std::max(1.5 * (I.sum() - 2 * I[i]) / m.mass, 1e-24));
+  const Pose X = compose(Pose{shape.position, *shape.orientation}, Pose{m.center, quat_of(R)});
+  shape.position = X.x;
+  shape.orientation = X.p;
+  const double across = 0.5 * (half[0] + half[1]);
+  if (type == "sphere")
+    size = {half.mean()};
+  else if (type == "capsule")
+    size = {across, std::max(half[2] - 0.5 * across, 1e-3 * across)};
+  else if (type == "cylinder")
+    size = {across, half[2]};
+  else
+    size = {half[0], half[1], half[2]};
   return true;
 }
 
