@@ -79,7 +79,7 @@ void bind_sensors(nb::module_& m) {
   m.def(
       "read_joints",
       [](const Model& model, const Parameters& p, const StepRecord& record) {
-        nb::dict out;
+        nb::typed<nb::dict, nb::str, JointReading> out;
         const auto readings = read_joints(model, p, record);
         for (std::size_t i = 0; i < readings.size(); ++i)
           out[nb::str(model.joints()[i].name.c_str())] = nb::cast(readings[i]);

@@ -4,10 +4,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "solver/ending.hpp"
+#include "orthant/problem/residual.hpp"
+#include "orthant/solver/method.hpp"
 
 namespace orthant::internal {
+
+/// What may be spent after `work` of it.
+inline MethodLimits less(MethodLimits limits, double work) {
+  if (limits.work_limit > 0) limits.work_limit = std::max(limits.work_limit - work, 1.0);
+  return limits;
+}
 
 class BestAnswer {
  public:
@@ -92,7 +101,11 @@ class BestAnswer {
   MethodResult result(Outcome outcome) const { return {outcome, iterations, residual_, work}; }
   /// The result under the name of what ended it.
   MethodResult result() const {
-    return result(outcome_of(result(Outcome::NotFinite), limits_, max_iterations_));
+    return result(converged()                    ? Outcome::Converged
+                  : exhausted()                  ? Outcome::WorkLimit
+                  : iterations >= max_iterations_ ? Outcome::IterationLimit
+                  : std::isfinite(residual_)     ? Outcome::Stalled
+                                                 : Outcome::NotFinite);
   }
 
  private:

@@ -15,30 +15,24 @@
 #include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
 #include "solver/lanes.hpp"
+#include "solver/pair_groups.hpp"
 #include "solver/pair_newton.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant {
 namespace {
 
-constexpr std::size_t kGrain = 2048, kGroupGrain = 512;
+constexpr std::size_t kGrain = 2048;
 constexpr int kMaxIterations = 20000;
-constexpr double kRegularise = 1e-10;  // of the diagonal
 // Rows at zero come in once they want a thirtieth of what all rows that push do: a few that come
 // in late cost all of the iterations made without them.
 constexpr double kLetIn = 1000;
 using internal::block_product;
-using internal::kMaxBlock;  // longer pairs are cut: sub-sphere rows, not
-                            // recursions
+using internal::kMaxBlock;
 using internal::nonnegative_block;
+using internal::PairGroup;
 using internal::solve_subset;
 using Small = double[kMaxBlock];
-
-struct Group {
-  Index begin = 0;  // in `order`
-  std::int32_t size = 0;
-  std::int64_t matrix = 0;  // size x size values
-};
 
 /// Two sums and a least value, in two lanes each.
 struct Sums {
@@ -55,12 +49,7 @@ struct Sums {
 
 struct PairBlocksWorkspace::Impl {
   DelassusOperator N;
-  std::vector<Index> order;  // rows, pair by pair
-  std::vector<std::pair<std::int64_t, Index>> keys;
-  std::vector<Group> groups;
-  std::vector<double> matrices;
-  std::vector<Index> blocks;  // groups of more than one row
-  VecX lone;                  // inverse of its matrix for a row alone in its group, else 0
+  internal::PairGroups pairs;
   VecX x, g, r, d, Nd, z;
   std::vector<double> partial;
   std::vector<Sums> sums;
@@ -106,7 +95,7 @@ class PairBlocks {
 
  private:
   void start() {
-    find_groups();
+    w_.pairs.build(p_, w_.N.row_scale());
     w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
     w_.r = w_.N.constant();
     multiply(w_.x, w_.g);
@@ -119,90 +108,6 @@ class PairBlocks {
         w_.x = zero;
         w_.g = w_.r;
       }
-    }
-  }
-
-  /// Rows by pair of velocity blocks, and the scaled block of N of each.
-  void find_groups() {
-    const Index blocks = p_.block_count();
-    w_.keys.clear();
-    for (Index c = 0; c < blocks; ++c) {
-      const auto entries = p_.D.entries(c);
-      const std::int64_t a = entries.empty() ? -1 : entries[0].block;
-      const std::int64_t b = entries.size() < 2 ? -1 : entries[1].block;
-      const std::int64_t key = (std::min(a, b) + 1) << 32 | (std::max(a, b) + 1);
-      for (Index i = 0; i < p_.D.dim(c); ++i) w_.keys.emplace_back(key, p_.D.row_begin(c) + i);
-    }
-    row_block_.resize(static_cast<std::size_t>(p_.row_count()));
-    for (Index c = 0; c < blocks; ++c)
-      for (Index i = 0; i < p_.D.dim(c); ++i)
-        row_block_[static_cast<std::size_t>(p_.D.row_begin(c) + i)] = c;
-    std::sort(w_.keys.begin(), w_.keys.end());
-    w_.order.resize(w_.keys.size());
-    w_.groups.clear();
-    std::int64_t values = 0;
-    for (std::size_t i = 0; i < w_.keys.size(); ++i) {
-      w_.order[i] = w_.keys[i].second;
-      const bool same =
-          i > 0 && w_.keys[i].first == w_.keys[i - 1].first && w_.groups.back().size < kMaxBlock;
-      if (!same) w_.groups.push_back({static_cast<Index>(i), 0, 0});
-      ++w_.groups.back().size;
-    }
-    for (Group& group : w_.groups) {
-      group.matrix = values;
-      values += static_cast<std::int64_t>(group.size) * group.size;
-    }
-    w_.matrices.assign(static_cast<std::size_t>(values), 0.0);
-    VelocitySolver inverse;
-    (void)inverse.factorize(p_.H);
-    parallel_for(w_.groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) fill_matrix(w_.groups[k], inverse);
-    });
-    w_.lone = VecX::Zero(p_.row_count());
-    w_.blocks.clear();
-    for (std::size_t k = 0; k < w_.groups.size(); ++k) {
-      const Group& group = w_.groups[k];
-      if (group.size == 1)
-        w_.lone[w_.order[group.begin]] = 1 / w_.matrices[static_cast<std::size_t>(group.matrix)];
-      else
-        w_.blocks.push_back(static_cast<Index>(k));
-    }
-  }
-
-  void fill_matrix(const Group& group, const VelocitySolver& inverse) {
-    const int m = group.size;
-    double* G = w_.matrices.data() + group.matrix;
-    for (int j = 0; j < m; ++j) {
-      const Index row = w_.order[group.begin + j];
-      const Index block = row_block_[static_cast<std::size_t>(row)];
-      const double* a = p_.D.values(block);
-      const Index dim = p_.D.dim(block), r = row - p_.D.row_begin(block);
-      for (const BlockRows::Entry& entry : p_.D.entries(block)) {
-        double y[kMaxVelocityBlock];
-        for (Index c = 0; c < entry.width; ++c)
-          y[c] = a[r * entry.width + c] * w_.N.row_scale()[row];
-        inverse.solve_block(entry.block, y);
-        a += static_cast<std::ptrdiff_t>(dim) * entry.width;
-        for (int i = 0; i < m; ++i) {
-          const Index other = w_.order[group.begin + i];
-          const Index other_block = row_block_[static_cast<std::size_t>(other)];
-          const double* values = p_.D.values(other_block);
-          const Index other_dim = p_.D.dim(other_block), s = other - p_.D.row_begin(other_block);
-          for (const BlockRows::Entry& e : p_.D.entries(other_block)) {
-            if (e.block == entry.block) {
-              double sum = 0;
-              for (Index c = 0; c < e.width; ++c) sum += values[s * e.width + c] * y[c];
-              G[i * m + j] += sum * w_.N.row_scale()[other];
-            }
-            values += static_cast<std::ptrdiff_t>(other_dim) * e.width;
-          }
-        }
-      }
-    }
-    for (int i = 0; i < m; ++i) {
-      G[i * m + i] *= 1 + kRegularise;
-      if (!(G[i * m + i] > 0)) G[i * m + i] = 1;  // a row without mass behind it
-      for (int j = 0; j < i; ++j) G[i * m + j] = G[j * m + i] = 0.5 * (G[i * m + j] + G[j * m + i]);
     }
   }
 
@@ -248,13 +153,13 @@ class PairBlocks {
   template <class Change>
   void each_block(const VecX& x, VecX& out, Change&& change) {
     out.resize(x.size());
-    parallel_for(w_.groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
+    parallel_for(w_.pairs.groups.size(), internal::kGroupGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
-        const Group& group = w_.groups[k];
-        const Index* rows = w_.order.data() + group.begin;
+        const PairGroup& group = w_.pairs.groups[k];
+        const Index* rows = w_.pairs.order.data() + group.begin;
         Small y;
         for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
-        change(rows, w_.matrices.data() + group.matrix, group.size, y);
+        change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
         for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
       }
     });
@@ -295,7 +200,7 @@ class PairBlocks {
     const Lanes zero = {};
     const double most = let_in_ ? 0.0 : -HUGE_VAL;
     const Sums lone =
-        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.lone.data(), Nd = w_.Nd.data(),
+        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.pairs.lone.data(), Nd = w_.Nd.data(),
                   z = w_.z.data()](std::size_t i, bool both, Sums& s) {
           const Lanes gi = load_lanes(g + i, both);
           const auto face = (load_lanes(x + i, both) > 0.0) | (gi < most);
@@ -307,11 +212,11 @@ class PairBlocks {
   }
 
   double precondition_blocks() {
-    return parallel_sum(w_.blocks.size(), kGroupGrain, w_.partial, [&](std::size_t k) {
-      const Group& group = w_.groups[static_cast<std::size_t>(w_.blocks[k])];
-      const Index* rows = w_.order.data() + group.begin;
+    return parallel_sum(w_.pairs.blocks.size(), internal::kGroupGrain, w_.partial, [&](std::size_t k) {
+      const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
+      const Index* rows = w_.pairs.order.data() + group.begin;
       const int m = group.size;
-      const double* G = w_.matrices.data() + group.matrix;
+      const double* G = w_.pairs.matrices.data() + group.matrix;
       Small b, y;
       unsigned in = 0;
       bool let_in = false;
@@ -344,9 +249,9 @@ class PairBlocks {
   /// dᵀGd
   double block_norm(const VecX& d) {
     double total = 0;
-    for (const Group& group : w_.groups) {
-      const Index* rows = w_.order.data() + group.begin;
-      const double* G = w_.matrices.data() + group.matrix;
+    for (const PairGroup& group : w_.pairs.groups) {
+      const Index* rows = w_.pairs.order.data() + group.begin;
+      const double* G = w_.pairs.matrices.data() + group.matrix;
       for (int i = 0; i < group.size; ++i)
         for (int j = 0; j < group.size; ++j)
           total += d[rows[i]] * G[i * group.size + j] * d[rows[j]];
@@ -495,7 +400,6 @@ class PairBlocks {
   const PairBlocksSettings& settings_;
   PairBlocksWorkspace::Impl& w_;
   internal::BestAnswer best_;
-  std::vector<Index> row_block_;
   bool let_in_ = false, let_in_blocks_ = false;
   double looked_residual_ = 0, looked_total_ = 0;
 };

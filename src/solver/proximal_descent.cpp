@@ -206,8 +206,8 @@ void ProximalRun::go_back() {
 
 /// Proximal steps of the exact law from a point that is near; true when the answer is accepted.
 bool ProximalRun::approach() {
-  double mark = result_.residual, tried = std::numeric_limits<double>::infinity();
-  for (int idle = 0; idle < kPatience && !stop();) {
+  double mark = best_.residual(), tried = std::numeric_limits<double>::infinity();
+  for (int idle = 0; idle < kPatience && !best_.done();) {
     remember();
     w_.centre = w_.x;
     int steps = 0;
@@ -216,21 +216,21 @@ bool ProximalRun::approach() {
     for (;;) {
       w_.dx = w_.x - w_.centre;
       if (size <= kExact * descent_ * w_.dx.norm() + kRounding * size_) break;
-      good = steps < settings_.max_exact_steps && !stop() && std::isfinite(size) &&
+      good = steps < settings_.max_exact_steps && !best_.done() && std::isfinite(size) &&
              exact_step(size);
       if (!good) break;
       ++steps;
     }
     if (good) {
       judge();
-      if (result_.residual <= limits_.tolerance) return true;
+      if (best_.converged()) return true;
       // A step that is one Newton step has its sets: what is left over has to drift, far where the
       // compliance is large.
       const double stiffer = steps <= 1 ? kMuchStiffer : steps <= kQuick ? kStiffer : 1.0;
       descent_ = std::max(stiffer * descent_, kLeastDescent);
       remember();
-      if (steps <= kQuick && result_.residual < tried) {
-        tried = 0.1 * result_.residual;
+      if (steps <= kQuick && best_.residual() < tried) {
+        tried = 0.1 * best_.residual();
         if (settle(2, std::max(kFirmer * descent_, settings_.proximal))) return true;
         go_back();
       }
@@ -239,8 +239,8 @@ bool ProximalRun::approach() {
       descent_ *= kSofter;
       if (descent_ > kSoftest) return false;
     }
-    idle = result_.residual < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = result_.residual;
+    idle = best_.residual() < 0.5 * mark ? 0 : idle + 1;
+    if (idle == 0) mark = best_.residual();
   }
   return false;
 }
@@ -248,25 +248,25 @@ bool ProximalRun::approach() {
 /// Proximal steps of the convex problem from the start, each followed by those of the exact law.
 void ProximalRun::descend() {
   if (!find_manifold()) return;
-  double mark = result_.residual, compliance = descent_;
-  for (int i = 0, idle = 0; i < settings_.max_descents && idle < kPatience && !stop(); ++i) {
+  double mark = best_.residual(), compliance = descent_;
+  for (int i = 0, idle = 0; i < settings_.max_descents && idle < kPatience && !best_.done(); ++i) {
     descent_ = compliance;
     begin_descent();
     int steps = 0;
-    while (steps < settings_.max_descent_steps && !stop() && descent_step()) ++steps;
+    while (steps < settings_.max_descent_steps && !best_.done() && descent_step()) ++steps;
     w_.trial.setZero(p_.velocity_count());
     (void)slope(w_.v, w_.trial);
     judge();
-    if (stop()) return;
+    if (best_.done()) return;
     w_.best_v = w_.v;
     w_.best_gamma = w_.gamma;
     w_.best_x = w_.x;
-    if (approach() || stop()) return;
+    if (approach() || best_.done()) return;
     w_.v = w_.best_v;
     w_.gamma = w_.best_gamma;
     w_.x = w_.best_x;
-    idle = result_.residual < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = result_.residual;
+    idle = best_.residual() < 0.5 * mark ? 0 : idle + 1;
+    if (idle == 0) mark = best_.residual();
     if (steps <= kEasy) compliance = std::max(kStiffer * compliance, kLeastDescent);
     if (steps == settings_.max_descent_steps) compliance *= kSofter;
   }

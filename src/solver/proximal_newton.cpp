@@ -93,10 +93,10 @@ void ProximalRun::prepare() {
   w_.turn = 1 - w_.turn;
   system_ = &w_.system[w_.turn];
   system_->analyze(p_.H, p_.C, p_.D);
-  w_.v = best_.v;
-  w_.gamma = best_.gamma;
-  w_.x = best_.lambda.cwiseQuotient(w_.scale);
-  w_.candidate.gamma = best_.gamma;
+  w_.v = best_.answer().v;
+  w_.gamma = best_.answer().gamma;
+  w_.x = best_.answer().lambda.cwiseQuotient(w_.scale);
+  w_.candidate.gamma = best_.answer().gamma;
 }
 
 /// y = s (D v + F s x + b)
@@ -128,7 +128,7 @@ void ProximalRun::residuals() {
   }
   w_.r_c = p_.e;
   p_.C.multiply_add(1, w_.v, w_.r_c);
-  result_.work += 4.0 * static_cast<double>(p_.C.all_values().size() + p_.D.all_values().size());
+  best_.work += 4.0 * static_cast<double>(p_.C.all_values().size() + p_.D.all_values().size());
 }
 
 /// |C v + e|², each row beside what an impulse moves it.
@@ -176,8 +176,8 @@ double ProximalRun::errors(bool matrix) {
 }
 
 bool ProximalRun::factorize() {
-  ++result_.iterations;
-  result_.work += system_->flops();
+  ++best_.iterations;
+  best_.work += system_->flops();
   const auto count = static_cast<std::size_t>(w_.delta.size());
   return system_->factorize(p_.H, p_.C, {w_.delta.data(), count}, p_.D, w_.middle);
 }
@@ -240,7 +240,7 @@ bool ProximalRun::solve_sets() {
     if (now <= kRounding * size_ || !(now < 0.5 * size)) return true;
     const bool slow = now > kSlow * size && !fresh;
     if (slow) {  // a contact that slides is not linear
-      if (stop()) return true;
+      if (best_.done()) return true;
       size = errors(true);
       if (!std::isfinite(size) || !factorize()) return false;
     } else {
@@ -254,24 +254,17 @@ void ProximalRun::judge() {
   w_.candidate.v = w_.v;
   w_.candidate.gamma = w_.gamma;
   w_.candidate.lambda = w_.scale.cwiseProduct(w_.x);
-  const double value = judge_quick(p_, scale_, w_.candidate, w_.judge).value;
-  limits_.record(Method::NonsmoothNewton, result_.iterations, value);
-  if (!(value < result_.residual)) return;
-  result_.residual = value;
-  best_.v = w_.candidate.v;
-  best_.gamma = w_.candidate.gamma;
-  best_.lambda = w_.candidate.lambda;
-  best_.w = w_.judge.w;
+  (void)best_.consider(w_.candidate);
 }
 
 /// The judge looks body by body: a light one is refined after the others have come to rounding.
 bool ProximalRun::refine() {
-  for (double last = result_.residual;; last = result_.residual) {
+  for (double last = best_.residual();; last = best_.residual()) {
     newton_step();
     (void)errors(false);
     judge();
-    if (result_.residual <= limits_.tolerance) return true;
-    if (!(result_.residual < 0.1 * last)) return false;
+    if (best_.converged()) return true;
+    if (!(best_.residual() < 0.1 * last)) return false;
   }
 }
 
@@ -286,9 +279,9 @@ bool ProximalRun::settle(int guesses, double alpha) {
     guess(w_.next_sets);
     // On the border between two sets, where both hold, rounding chooses: the answer counts.
     const bool same = w_.next_sets == w_.sets;
-    if (same || natural_error() <= limits_.tolerance * size_ || stop()) judge();
-    if (result_.residual <= limits_.tolerance || (same && refine())) return true;
-    if (stop() || size_ > kLost * std::max(start, first_error_)) return false;
+    if (same || natural_error() <= best_.tolerance() * size_ || best_.done()) judge();
+    if (best_.converged() || (same && refine())) return true;
+    if (best_.done() || size_ > kLost * std::max(start, first_error_)) return false;
     if (same) {
       // The right set, not solved: α is not small beside the least mobility.
       if (alpha_ <= kLeastProximal) return false;
@@ -302,13 +295,12 @@ bool ProximalRun::settle(int guesses, double alpha) {
 MethodResult ProximalRun::run() {
   prepare();
   remember();
-  if (!settle(settings_.max_guesses, settings_.proximal) && !stop() && p_.F.empty() &&
+  if (!settle(settings_.max_guesses, settings_.proximal) && !best_.done() && p_.F.empty() &&
       !p_.D.empty()) {
     go_back();
     descend();
   }
-  result_.outcome = outcome_of(result_, limits_, max_iterations_);
-  return result_;
+  return best_.result();
 }
 
 bool fits_proximal_newton(const CanonicalProblem& p) {

@@ -3,27 +3,25 @@
 // proximal_newton.cpp guesses sets and solves them, proximal_descent.cpp is the globalisation.
 #pragma once
 
-#include "solver/ending.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/proximal_newton.hpp"
 
 namespace orthant::internal {
 
 class ProximalRun {
  public:
-  ProximalRun(const CanonicalProblem& p, const ProblemScale& scale, const ProximalNewtonSettings& settings,
-      const MethodLimits& limits, ProximalNewtonWorkspace& w, Solution& best)
+  ProximalRun(const CanonicalProblem& p, const ProblemScale& scale,
+              const ProximalNewtonSettings& settings, const MethodLimits& limits,
+              ProximalNewtonWorkspace& w, Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
-        limits_(limits),
         w_(w),
-        best_(best),
-        max_iterations_(limits.iterations_or(settings.max_iterations)) {}
+        best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
   MethodResult run();
 
  private:
-  bool stop() const { return has_ended(result_, limits_, max_iterations_); }
   void prepare();
   void find_mobilities();
   void relative(const VecX& v);
@@ -53,12 +51,9 @@ class ProximalRun {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const ProximalNewtonSettings& settings_;
-  const MethodLimits& limits_;
   ProximalNewtonWorkspace& w_;
-  Solution& best_;
-  const int max_iterations_;
+  BestAnswer best_;
   VelocitySystem* system_ = nullptr;
-  MethodResult result_;
   double alpha_ = settings_.proximal;
   double descent_ = settings_.descent_proximal;
   double first_error_ = 0;  // of the equations of the present sets, before the first step

@@ -45,31 +45,8 @@ InteriorPointWorkspace& InteriorPointWorkspace::operator=(InteriorPointWorkspace
 
 namespace {
 
-/// From this κ on (scaled, data of size 1) the point with the idle cones at their bounds is judged
-/// too.
-constexpr double kSnapGap = 1e-4;
 /// Below this κ products of neighbours are rounding noise.
 constexpr double kSmallestGap = 1e-30;
-/// κ + |r| at which the sets are guessed, again each time it is a hundredth, with so many
-/// factorisations.
-constexpr double kCrossover = 1e-3;
-constexpr int kWarmCrossoverSteps = 12;
-constexpr double kNextCrossover = 1e-2;
-constexpr Index kCrossoverSize = 5000;  // unknowns, up to which its factor pivots over all of them
-constexpr int kCrossoverSteps = 10;
-/// Speed (scaled, data of size 1) at which a contact is taken as open.
-constexpr double kApart = 1e-2;
-/// Correctors draw products to within [1/10, 10] of the mean aimed at, for a step longer by this;
-/// what one must add to the step to be followed by another, and the step that needs none.
-constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
-constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
-/// κ of a start near given velocities; that path is given up after so many steps, or a step below
-/// this length.
-constexpr double kNearGap = 1e-3, kNearConeGap = 2e-2, kNearStep = 0.1;
-constexpr int kNearSteps = 14;
-/// A run that has not lowered κ + |r| by this factor within so many steps is stuck.
-constexpr double kProgress = 0.7;
-constexpr int kPatience = 12;
 
 class Iteration {
  public:
@@ -90,7 +67,7 @@ class Iteration {
     if (settings_.warm_start) {
       if (best_.begin() <= best_.tolerance()) return best_.result();
       full = !given.lambda.isZero(0.0) || !given.gamma.isZero(0.0);
-      if (full && settings_.exit_gap == 0 && cross_over(given, kWarmCrossoverSteps))
+      if (full && settings_.exit_gap == 0 && cross_over(given, settings_.crossover_steps))
         return best_.result();
     }
     if (start_near(given, full)) {
@@ -147,8 +124,7 @@ bool Iteration::start_near(const Solution& given, bool impulses) {
   w_.system.scale(given, w_.u);
   if (!settings_.warm_start) w_.u.setZero();
   double* lambda = w_.u.data() + at_;
-  const bool half_lines = w_.cones.only_half_lines();
-  impulses = impulses && !half_lines;
+  impulses = impulses && !w_.cones.only_half_lines();
   if (!impulses) std::fill(lambda, lambda + w_.system.rows(), 0.0);
   w_.system.residual(w_.u, w_.r);
   const double* velocity = w_.r.data() + at_;
@@ -156,17 +132,17 @@ bool Iteration::start_near(const Solution& given, bool impulses) {
     w_.system.start(1, lambda);
     for (std::size_t i = 0; i < w_.cones.size(); ++i) {
       const interior_point::Cone& k = w_.cones[i];
-      if (k.a == 0 && velocity[k.row] > kApart) lambda[k.row] = 0;
+      if (k.a == 0 && velocity[k.row] > settings_.apart) lambda[k.row] = 0;
     }
   }
   best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
-  return w_.cones.start_near(half_lines ? kNearGap : kNearConeGap, velocity, lambda);
+  return w_.cones.start_near(settings_.near_gap, velocity, lambda);
 }
 
 /// Guesses the sets of a point and solves their equations. True where that is the end.
 bool Iteration::cross_over(const Solution& from, int steps) {
   if (!settings_.crossover) return false;
-  if (w_.system.size() > kCrossoverSize && !w_.velocity_form) return false;
+  if (w_.system.size() > settings_.crossover_size && !w_.velocity_form) return false;
   w_.polished.v = from.v;
   w_.polished.gamma = from.gamma;
   w_.polished.lambda = from.lambda;
@@ -207,7 +183,7 @@ void Iteration::measure() {
   consider(w_.u, merit);
   // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
   // it reads as an error of its own size until it is gone.
-  if (gap_ < kSnapGap && !best_.converged()) {
+  if (gap_ < settings_.snap_gap && !best_.converged()) {
     w_.snapped = w_.u;
     w_.cones.snap(w_.snapped.data() + at_);
     consider(w_.snapped, merit);
@@ -252,11 +228,11 @@ double Iteration::direction(double target, double second_order, double rest) {
 /// Gondzio's correctors: further right-hand sides of the same factor, as long as they make the step
 /// longer. Products far from the target are what shortens it.
 double Iteration::lengthen(double target, double longest) {
-  for (int k = 0; k < settings_.correctors && longest < kLongEnough; ++k) {
-    const double further = std::min(1.0, kLonger * longest + kAtLeastLonger);
+  for (int k = 0; k < settings_.correctors && longest < settings_.long_enough; ++k) {
+    const double further = std::min(1.0, settings_.longer * longest + 0.1);
     w_.last_du = w_.du;
     w_.rhs = -w_.r;
-    w_.cones.correct(target, further, kSpread, w_.rhs.data() + at_);
+    w_.cones.correct(target, further, settings_.spread, w_.rhs.data() + at_);
     w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
     w_.cones.compute_step(w_.du.data() + at_);
     best_.work += w_.system.solve_work();
@@ -266,7 +242,7 @@ double Iteration::lengthen(double target, double longest) {
       w_.cones.undo_correction();
       w_.cones.compute_step(w_.du.data() + at_);
     }
-    if (next < longest + kWorthIt) return std::max(longest, next);
+    if (next < longest + settings_.worth_it) return std::max(longest, next);
     longest = next;
   }
   return longest;
@@ -301,7 +277,7 @@ double Iteration::choose_step() {
 }
 
 Outcome Iteration::follow_path() {
-  next_crossover_ = kCrossover;
+  next_crossover_ = settings_.crossover_gap;
   w_.pushing.clear();
   double mark = std::numeric_limits<double>::infinity();
   for (int since = 0, steps = 0;; ++since) {
@@ -310,20 +286,21 @@ Outcome Iteration::follow_path() {
     w_.pushed.swap(w_.pushing);
     w_.cones.pushing(w_.pushing);
     if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
-      next_crossover_ = kNextCrossover * (gap_ + error_);
-      if (cross_over(best_.answer(), kCrossoverSteps)) return Outcome::Converged;
+      next_crossover_ = 1e-2 * (gap_ + error_);
+      if (cross_over(best_.answer(), settings_.crossover_steps)) return Outcome::Converged;
     }
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
     if (best_.iterations >= best_.max_iterations()) return Outcome::IterationLimit;
     if (best_.exhausted()) return Outcome::WorkLimit;
     if (gap_ < kSmallestGap && w_.cones.size() > 0) return Outcome::Stalled;
-    if (gap_ + error_ < kProgress * mark) mark = gap_ + error_, since = 0;
-    if (since > kPatience) return Outcome::Stalled;
+    if (gap_ + error_ < settings_.progress * mark) mark = gap_ + error_, since = 0;
+    if (since > settings_.patience) return Outcome::Stalled;
     if (!w_.cones.compute_scaling()) return Outcome::Stalled;
     const double alpha = choose_step();
     ++best_.iterations;
     if (!(alpha > 0) || !w_.du.allFinite()) return Outcome::Stalled;
-    if (near_ && (alpha < kNearStep || ++steps >= kNearSteps)) return Outcome::Stalled;
+    if (near_ && (alpha < settings_.near_step || ++steps >= settings_.near_steps))
+      return Outcome::Stalled;
     w_.u += alpha * w_.du;
     w_.cones.advance(alpha);
   }
@@ -337,7 +314,7 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
   InteriorPointWorkspace::Impl& w = work.impl();
   w.system.build(problem, w.cones);
   w.velocity_form =
-      w.system.size() > kCrossoverSize && internal::VelocitySpace::fits(problem);
+      w.system.size() > settings.crossover_size && internal::VelocitySpace::fits(problem);
   w.space_ready = false;
   MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
   if (result.outcome == Outcome::Stalled &&
