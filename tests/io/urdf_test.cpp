@@ -192,6 +192,15 @@ TEST(Urdf, MimicThatCannotHoldIsNamed) {
               ::testing::Not(HasSubstr("mimic")));
 }
 
+TEST(Urdf, InertiaWithoutMassIsNamed) {
+  const std::string text =
+      "<robot name='r'><link name='base'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/>"
+      "</inertial></link><link name='foot'><inertial><mass value='0'/><inertia ixx='0' iyy='0.1' izz='0'/>"
+      "</inertial></link><joint name='sole' type='fixed'><parent link='base'/><child link='foot'/></joint></robot>";
+  EXPECT_THAT(::testing::PrintToString(parse_urdf(text, "r.urdf").notes),
+              HasSubstr("ignored the inertia of links without mass"));
+}
+
 TEST(Urdf, BadFilesAreRefusedWithTheLine) {
   const TemporaryFolder folder;
   const auto error_of = [&](const std::string& text) {
