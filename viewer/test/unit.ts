@@ -51,7 +51,7 @@ test('a broken file is refused with the field, the rule and the value', () => {
     [(j) => { j.bodies_count = 99; }, /bodies_count: 99, but there are/],
     [(j) => { j.poses = 'AAAA'; }, /poses: expected \d+ numbers of 4 bytes, got 3 bytes/],
     [(j) => { j.time = '!!'; }, /time: not valid base64/],
-    [(j) => { ((j.bodies as Broken[])[1].shapes as Broken[])[0].type = 'cone'; }, /bodies\[1\]\.shapes\[0\]\.type: unknown shape 'cone'/],
+    [(j) => { ((j.bodies as Broken[])[1].shapes as Broken[])[0].type = 'pyramid'; }, /bodies\[1\]\.shapes\[0\]\.type: unknown shape 'pyramid'/],
     [(j) => { ((j.bodies as Broken[])[1].shapes as Broken[])[0].half = [1, -1, 1]; }, /half\[1\]: expected a positive number, got -1/],
     [(j) => { (j.contacts as Broken).set = 'AA=='; }, /contacts\.set: expected/],
     [(j) => { j.joints = [{ a: 0, b: 1000 }]; }, /joints\[0\]\.b: 1000 is beyond the bodies/],
