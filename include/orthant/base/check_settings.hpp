@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -12,13 +13,18 @@
 
 namespace orthant {
 
-/// What a number breaks of a rule, empty where it keeps it.
+/// A number that keeps its rule; no text is made for it, a solve of one block takes a microsecond.
+inline bool keeps(const SettingRule& rule, double value) {
+  return value >= rule.lo && value <= rule.hi && (!rule.positive || value > 0) &&
+         std::abs(value) <= std::numeric_limits<double>::max();
+}
+
+/// What a number breaks of a rule.
 inline std::string broken_rule(const SettingRule& rule, double value) {
   if (!std::isfinite(value)) return "must be finite";
   if (rule.positive && !(value > 0)) return "must be > 0";
   if (value < rule.lo) return "must be >= " + to_text(rule.lo);
-  if (value > rule.hi) return "must be <= " + to_text(rule.hi);
-  return {};
+  return "must be <= " + to_text(rule.hi);
 }
 
 /// `where` and `group` stand before the name of the field. Settings inside settings are looked at
@@ -32,9 +38,9 @@ void check_settings(const S& settings, const char* where, const char* group = ""
         using T = std::decay_t<decltype(field)>;
         if constexpr (std::is_arithmetic_v<T>) {
           const auto value = static_cast<double>(field);
-          if (const std::string broken = broken_rule(rule, value); !broken.empty())
+          if (!keeps(rule, value))
             throw Error(std::string(where) + group + (*group ? "." : "") + name,
-                        broken + ", got " + to_text(value));
+                        broken_rule(rule, value) + ", got " + to_text(value));
         } else if constexpr (requires { visit_settings(std::type_identity<T>{}, [](auto...) {}); }) {
           check_settings(field, where, name);
         }
