@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/gauss_seidel_bench.cpp: contacts a second of Gauss–Seidel sweeps and the bytes of a
+// bench/gauss_seidel_bench.cpp: contacts per second of Gauss–Seidel sweeps and the bytes of a
 // contact, and the fixed cost of solve() on a handful of contacts.
 #include <benchmark/benchmark.h>
 

@@ -17,19 +17,18 @@ namespace {
 Model linkage(int links, int branches, bool planar) {
   const double length = 0.1, radius = 0.02;
   ModelBuilder builder;
-  builder.add_body(
-      {.name = "floor",
-       .motion = Motion::Fixed,
-       .planar = planar,
-       .shapes = {{.shape = planar ? Shape::half_plane() : Shape::half_space()}}});
+  builder.add_body({.name = "floor",
+                    .motion = Motion::Fixed,
+                    .planar = planar,
+                    .shapes = {{.shape = planar ? Shape::half_plane() : Shape::half_space()}}});
   std::vector<Vec3> tip;
   const auto up = [&](double z) { return planar ? Vec3(0, z, 0) : Vec3(0, 0, z); };
   for (int i = 0; i < links; ++i) {
     const int parent = i == 0 ? -1 : (i - 1) / branches;
     const double angle = 0.35 * i;
-    const Vec3 along = planar || branches == 1 ? Vec3(length, 0, 0)
-                                               : Vec3(length * std::cos(angle),
-                                                      length * std::sin(angle), 0);
+    const Vec3 along = planar || branches == 1
+                           ? Vec3(length, 0, 0)
+                           : Vec3(length * std::cos(angle), length * std::sin(angle), 0);
     const Vec3 root = parent < 0 ? up(radius) : tip[parent];
     const bool touches = i < 8;
     tip.push_back(root + along);
@@ -75,8 +74,8 @@ void steps(benchmark::State& bench, int branches, bool planar) {
   bench.counters["factors_per_step"] = iterations / count;
 }
 
-#define LINKAGE(name, branches, planar)                                                \
-  void name(benchmark::State& bench) { steps(bench, branches, planar); }               \
+#define LINKAGE(name, branches, planar)                                                   \
+  void name(benchmark::State& bench) { steps(bench, branches, planar); }                  \
   BENCHMARK(name)->Arg(10)->Arg(30)->Arg(100)->Arg(300)->Arg(1000)->Iterations(50)->Unit( \
       benchmark::kMicrosecond)
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/one_contact_bench.cpp: exact one-contact solves a second, with the worst residual reached.
+// bench/one_contact_bench.cpp: exact one-contact solves per second, with the worst residual
+// reached.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -251,8 +251,7 @@ int escaped(const Pile& pile, const State& state) {
 void run(const std::string& scene, const std::string& method, const Pile& pile, State state,
          int steps, double friction, double tolerance) {
   Parameters parameters = pile.model.default_parameters();
-  const std::unique_ptr<Stepper> stepper =
-      make_stepper(method, pile, state, friction, tolerance);
+  const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, tolerance);
   std::vector<double> times, overlaps, residuals, last_speeds;
   int converged = 0;
   double contacts = 0, iterations = 0;
@@ -311,9 +310,9 @@ std::vector<std::string> words(const std::string& list) {
 
 int bench(int argc, char** argv) {
   std::map<std::string, std::string> o = {
-      {"shape", "sphere"},  {"count", "500"},      {"scene", "settled,dropped,tilting"},
-      {"steps", "0"},       {"friction", "0.5"},   {"method", "fast,standard,exact"},
-      {"tolerance", "0"},   {"state", ""}};
+      {"shape", "sphere"}, {"count", "500"},    {"scene", "settled,dropped,tilting"},
+      {"steps", "0"},      {"friction", "0.5"}, {"method", "fast,standard,exact"},
+      {"tolerance", "0"},  {"state", ""}};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
@@ -348,8 +347,8 @@ int bench(int argc, char** argv) {
     const int own = scene == "settled" ? 100 : scene == "dropped" ? 300 : 200;
     const int steps = o["steps"] == "0" ? own : std::stoi(o["steps"]);
     for (const std::string& method : words(o["method"]))
-      run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps,
-          friction, tolerance);
+      run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps, friction,
+          tolerance);
   }
   std::printf("memory beyond the model: %.0f bytes per body\n",
               (peak_memory() - before - of_model) / std::stod(o["count"]));

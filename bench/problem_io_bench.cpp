@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing problem files, in bytes a second. Files are in the page cache: this measures
-// parsing. The dense and sparse texts are made here, of the size of a large sample.
+// Reading and writing problem files, in bytes per second. Files are in the page cache: this
+// measures parsing. The dense and sparse texts are made here, of the size of a large sample.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>

@@ -139,7 +139,8 @@ Json print_scaling(const std::string& name, const BenchCommand& c, bool quiet) {
                fmt::format("{} threads", c.threads), "speed-up", "serial share");
   const auto stage = [&](const char* what, double a, double b) {
     if (!(a > 0 && b > 0)) return;
-    stages.push_back({{"stage", what}, {"ms_one", ms * a}, {"ms_many", ms * b}, {"speedup", a / b}});
+    stages.push_back(
+        {{"stage", what}, {"ms_one", ms * a}, {"ms_many", ms * b}, {"speedup", a / b}});
     if (!quiet)
       fmt::print("  {:<12} {:>7.3f} ms {:>7.3f} ms {:>9.2f} {:>11.1f} %\n", what, ms * a, ms * b,
                  a / b, 100 * serial_share(a / b, c.threads));
@@ -158,14 +159,16 @@ Json print_scaling(const std::string& name, const BenchCommand& c, bool quiet) {
     fmt::print("  memory beyond the model: {:.1f} MB, {:.2f} kB per body\n", one.beyond,
                1048.576 * one.beyond / static_cast<double>(std::max<Index>(one.bodies, 1)));
   if (!quiet)
-    fmt::print("  by processor time of every chunk: {:.3f} ms per step, {:.1f} % serial, {:.0f} "
-               "loops; critical path\n   ",
-               ms * path.seconds, 100 * (1 - path.parallel / path.seconds),
-               static_cast<double>(path.loops) / static_cast<double>(one.steps));
+    fmt::print(
+        "  by processor time of every chunk: {:.3f} ms per step, {:.1f} % serial, {:.0f} "
+        "loops; critical path\n   ",
+        ms * path.seconds, 100 * (1 - path.parallel / path.seconds),
+        static_cast<double>(path.loops) / static_cast<double>(one.steps));
   for (std::size_t p = 1; p < path.path.size(); ++p) {
     const double speedup = path.path[0] / path.path[p];
     paths.push_back({{"threads", 1 << p}, {"speedup", speedup}});
-    if (!quiet) fmt::print(" {} threads {:.2f}x{}", 1 << p, speedup, p + 1 < path.path.size() ? "," : "\n");
+    if (!quiet)
+      fmt::print(" {} threads {:.2f}x{}", 1 << p, speedup, p + 1 < path.path.size() ? "," : "\n");
   }
   return {{"name", name},
           {"threads", c.threads},
@@ -246,7 +249,11 @@ void add_bench(Program& program) {
               "built-in scenes (--list) or scene files; default: a dozen small ones")
       .value_name("NAME");
   command.option("--steps", o->steps, "instead of the scene's own").value_name("N").positive();
-  command.option("--threads", o->threads, "threads; 0: all cores. More than one: speed-up and serial share of each stage as well").value_name("N");
+  command
+      .option(
+          "--threads", o->threads,
+          "threads; 0: all cores. More than one: speed-up and serial share of each stage as well")
+      .value_name("N");
   command.flag("--list", o->list, "the built-in scenes");
   command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
       .value_name("FILE|-");

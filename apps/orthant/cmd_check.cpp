@@ -79,7 +79,8 @@ int run_new(const std::string& name, const std::string& urdf) {
 void add_check(Program& program) {
   const auto options = std::make_shared<CheckOptions>();
   Command command = program.command("check", "Say whether a scene is right, and what is in it");
-  command.option("files", options->files, "scenes: .yaml, .urdf or .xml (MJCF)").value_name("SCENE");
+  command.option("files", options->files, "scenes: .yaml, .urdf or .xml (MJCF)")
+      .value_name("SCENE");
   command
       .option("--set", options->scene.set,
               "key=value: a parameter of the scene, or a setting such as step.h")

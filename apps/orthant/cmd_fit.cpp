@@ -251,7 +251,8 @@ void add_fit(Program& program) {
   const auto o = std::make_shared<FitCommand>();
   Command command = program.command("fit", "Find parameters of a model from measured motions");
   command.option("model", o->model, fit_model_help()).required();
-  command.option("data", o->data, "CSV of motions, one row per sample (docs/learning.md)").required();
+  command.option("data", o->data, "CSV of motions, one row per sample (docs/learning.md)")
+      .required();
   command.option("--params", o->parameters, "NAME or NAME=LOWER:UPPER, by commas")
       .required()
       .by_commas();

@@ -346,7 +346,9 @@ void add_grad(Program& program) {
   const auto o = std::make_shared<GradCommand>();
   Command command =
       program.command("grad", "Differentiate the end of a run by parameters and start");
-  command.option("scene", o->scene, "scene: .yaml, .urdf or .xml (MJCF)").value_name("SCENE").required();
+  command.option("scene", o->scene, "scene: .yaml, .urdf or .xml (MJCF)")
+      .value_name("SCENE")
+      .required();
   command
       .option("--loss", o->losses,
               "formula of the final state, several allowed: position(BODY).x, "

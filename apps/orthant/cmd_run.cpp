@@ -36,7 +36,7 @@ struct RunCommandOptions {
   bool quiet = false;
 };
 
-/// A line on standard error, redrawn a few times a second; only on a terminal.
+/// A line on standard error, redrawn a few times per second; only on a terminal.
 class Progress {
  public:
   Progress(bool on, std::int64_t first, std::int64_t end)
@@ -244,7 +244,8 @@ int explain_step(const RunCommandOptions& options) {
 void add_run(Program& program) {
   const auto options = std::make_shared<RunCommandOptions>();
   Command command = program.command("run", "Step a scene and record it in a folder");
-  command.option("scene", options->scene, "scene: .yaml, .urdf or .xml (MJCF); not needed to resume")
+  command
+      .option("scene", options->scene, "scene: .yaml, .urdf or .xml (MJCF); not needed to resume")
       .value_name("SCENE");
   command.option("-o,--output", options->folder, "folder of the run").value_name("DIR");
   command.option("--steps", options->run.steps, "end after this step").value_name("N");

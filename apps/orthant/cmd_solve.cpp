@@ -65,17 +65,17 @@ void check_settings(const S& settings, const std::string& prefix = "") {
 /// One option for each setting of the library's own lists.
 template <class S>
 void add_settings(Command& command, S& settings, std::string& method, const std::string& prefix) {
-  visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char* what,
-                                              const SettingRule&) {
-    using T = std::decay_t<decltype(settings.*member)>;
-    const std::string option = option_of(prefix + name);
-    if constexpr (std::is_same_v<T, PlanSettings>)
-      add_settings(command, settings.*member, method, std::string(name) + ".");
-    else if constexpr (std::is_same_v<T, Method>)
-      command.option(option, method, method_names()).show_default();
-    else
-      command.option(option, settings.*member, what).show_default();
-  });
+  visit_settings(std::type_identity<S>{},
+                 [&](const char* name, auto member, const char* what, const SettingRule&) {
+                   using T = std::decay_t<decltype(settings.*member)>;
+                   const std::string option = option_of(prefix + name);
+                   if constexpr (std::is_same_v<T, PlanSettings>)
+                     add_settings(command, settings.*member, method, std::string(name) + ".");
+                   else if constexpr (std::is_same_v<T, Method>)
+                     command.option(option, method, method_names()).show_default();
+                   else
+                     command.option(option, settings.*member, what).show_default();
+                 });
 }
 
 FileSettings settings_of(const SolveOptions& options) {

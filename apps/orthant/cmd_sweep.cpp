@@ -65,7 +65,7 @@ class Sweep {
 
   const SweepCommand& command_;
   SweepTable table_;
-  std::vector<std::string> rows_;     // by line; empty: not done
+  std::vector<std::string> rows_;      // by line; empty: not done
   std::map<pid_t, std::size_t> busy_;  // line of each process
   std::size_t done_ = 0, kept_ = 0, missed_ = 0, failed_ = 0;
   Timer timer_;
@@ -106,15 +106,14 @@ std::string Sweep::row_of(const SceneRun& run, std::size_t line) const {
   const RunTotals& t = run.totals();
   std::vector<std::string> fields = {fmt::format("{}", line)};
   for (const std::string& value : table_.values(line)) fields.push_back(value);
-  fields.insert(fields.end(), {t.failed_steps > 0 ? "missed" : "converged",
-                               fmt::format("{}", run.state().step), fmt::format("{}", run.state().t),
-                               fmt::format("{}", t.failed_steps), fmt::format("{:.3e}", t.residual),
-                               fmt::format("{:.3e}", t.deepest), fmt::format("{:.3f}", t.seconds),
-                               fmt::format("{:016x}", run.hash())});
+  fields.insert(fields.end(),
+                {t.failed_steps > 0 ? "missed" : "converged", fmt::format("{}", run.state().step),
+                 fmt::format("{}", run.state().t), fmt::format("{}", t.failed_steps),
+                 fmt::format("{:.3e}", t.residual), fmt::format("{:.3e}", t.deepest),
+                 fmt::format("{:.3f}", t.seconds), fmt::format("{:016x}", run.hash())});
   for (const std::string& text : command_.observe)
     fields.push_back(fmt::format(
-        "{}",
-        evaluate_loss(text, run.scene().model, run.scene().parameters, run.state()).value));
+        "{}", evaluate_loss(text, run.scene().model, run.scene().parameters, run.state()).value));
   fields.emplace_back();  // no message
   return csv_line(fields);
 }
@@ -179,10 +178,10 @@ void Sweep::collect() {
   } else {
     std::error_code error;
     const std::string note = folder_of(line) + "/error.txt";
-    rows_[line] = failed_row(
-        line, WIFSIGNALED(status)           ? fmt::format("ended by signal {}", WTERMSIG(status))
-              : fs::exists(note, error) ? read_file(note)
-                                        : "ended without a word");
+    rows_[line] =
+        failed_row(line, WIFSIGNALED(status) ? fmt::format("ended by signal {}", WTERMSIG(status))
+                         : fs::exists(note, error) ? read_file(note)
+                                                   : "ended without a word");
     ++failed_;
   }
   ++done_;
@@ -211,7 +210,8 @@ void Sweep::show() const {
   if (command_.quiet || !isatty(STDERR_FILENO)) return;
   constexpr std::size_t kWidth = 24;
   const std::size_t filled = kWidth * done_ / table_.size();
-  const double each = timer_.seconds() / static_cast<double>(std::max<std::size_t>(done_ - kept_, 1));
+  const double each =
+      timer_.seconds() / static_cast<double>(std::max<std::size_t>(done_ - kept_, 1));
   const std::string left =
       done_ > kept_ ? clock_text(each * static_cast<double>(table_.size() - done_)) + " left" : "";
   fmt::print(stderr, "\r\033[K[{:#<{}}{:.<{}}] {}/{} runs  {} at work  {}", "", filled, "",
@@ -274,10 +274,12 @@ void add_sweep(Program& program) {
   command.option("scene", o->scene, "scene: .yaml, .urdf or .xml (MJCF)")
       .value_name("SCENE")
       .required();
-  command.option("-o,--output", o->folder, "folder of the sweep: sweep.csv, runs/").value_name("DIR");
+  command.option("-o,--output", o->folder, "folder of the sweep: sweep.csv, runs/")
+      .value_name("DIR");
   command
-      .option("--set", o->set,
-              "name=first:last:count, name=x,y,z or name=value: as --set of run; several are combined")
+      .option(
+          "--set", o->set,
+          "name=first:last:count, name=x,y,z or name=value: as --set of run; several are combined")
       .value_name("NAME=VALUES")
       .one_value();
   command
@@ -287,7 +289,9 @@ void add_sweep(Program& program) {
       .one_value();
   command.option("--steps", o->run.steps, "end every run after this step").value_name("N");
   command.option("--time", o->run.time, "end every run at this time [s]").value_name("S");
-  command.option("--jobs", o->jobs, "runs at the same time, a process each").value_name("N").positive();
+  command.option("--jobs", o->jobs, "runs at the same time, a process each")
+      .value_name("N")
+      .positive();
   command.option("--threads", o->threads, "threads of each run; 0: all cores").value_name("N");
   command.flag("--overwrite", o->overwrite, "begin anew where a sweep is there");
   command.flag("--quiet", o->quiet, "no bar, no lines");

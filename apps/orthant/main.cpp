@@ -15,10 +15,10 @@
 namespace orthant::app {
 namespace {
 
-constexpr auto kCommands = {add_new,       add_check,      add_run,  add_view,    add_plot,
-                            add_export,    add_solve,      add_info, add_convert, add_validate,
-                            add_reproduce, add_completion, add_fit,  add_grad,    add_bench,
-                            add_sweep};
+constexpr auto kCommands = {add_new,     add_check,    add_run,       add_view,
+                            add_plot,    add_export,   add_solve,     add_info,
+                            add_convert, add_validate, add_reproduce, add_completion,
+                            add_fit,     add_grad,     add_bench,     add_sweep};
 
 constexpr const char* kFooter =
     "Examples:\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// orthant/reproduce_page.cpp: tables with the published columns marked, figures, runs, what differs.
+// orthant/reproduce_page.cpp: tables with the published columns marked, figures, runs, what
+// differs.
 #include "reproduce_page.hpp"
 
 #include <fmt/format.h>
@@ -34,11 +35,20 @@ details { margin: .6rem 0 }
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   return out;
 }
@@ -50,8 +60,8 @@ bool is_published(std::string_view column) {
 }
 
 std::string table_html(const reproduce::Table& table) {
-  std::string out = fmt::format("<h4>{}</h4>\n<div class=\"wide\"><table>\n<tr>",
-                                escaped(table.title));
+  std::string out =
+      fmt::format("<h4>{}</h4>\n<div class=\"wide\"><table>\n<tr>", escaped(table.title));
   const auto cell = [&](const char* tag, std::size_t j, const std::string& text) {
     const bool theirs = j < table.columns.size() && is_published(table.columns[j]);
     out += fmt::format("<{0}{2}>{1}</{0}>", tag, escaped(text), theirs ? " class=\"theirs\"" : "");
@@ -78,9 +88,10 @@ std::string checks_html(const ExperimentRecord& record) {
       "<tr><th>check</th><th>measured</th><th>bound</th><th></th></tr>\n",
       record.passed() ? "" : " open", record.held(), checks.size());
   for (const reproduce::Check& c : checks)
-    out += fmt::format("<tr><td>{}</td><td>{:.3e}</td><td>{:.2e}</td><td class=\"{}\">{}</td></tr>\n",
-                       escaped(c.name), c.measured, c.bound, c.pass() ? "good" : "bad",
-                       c.pass() ? "holds" : "fails");
+    out +=
+        fmt::format("<tr><td>{}</td><td>{:.3e}</td><td>{:.2e}</td><td class=\"{}\">{}</td></tr>\n",
+                    escaped(c.name), c.measured, c.bound, c.pass() ? "good" : "bad",
+                    c.pass() ? "holds" : "fails");
   return out + "</table></div></details>\n";
 }
 
@@ -135,7 +146,8 @@ const ExperimentRecord* find(std::span<const ExperimentRecord> records, std::str
 /// One line an experiment: what it is, how it went.
 std::string summary_html(std::span<const ExperimentRecord> records) {
   std::string out =
-      "<div class=\"wide\"><table>\n<tr><th>experiment</th><th>document</th><th>form</th><th>checks "
+      "<div "
+      "class=\"wide\"><table>\n<tr><th>experiment</th><th>document</th><th>form</th><th>checks "
       "that hold</th><th>CPU s</th></tr>\n";
   for (const reproduce::Experiment& e : reproduce::experiments()) {
     const ExperimentRecord* record = find(records, e.name);
@@ -159,15 +171,18 @@ std::string reproduce_page(std::span<const ExperimentRecord> records, const std:
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>Orthant: experiments of the "
-      "literature</title><style>{}</style></head><body>\n<h1>Experiments of the literature</h1>\n<p "
-      "class=\"cited\">Orthant {}. Shaded columns quote the document or a reference; the others are "
+      "literature</title><style>{}</style></head><body>\n<h1>Experiments of the "
+      "literature</h1>\n<p "
+      "class=\"cited\">Orthant {}. Shaded columns quote the document or a reference; the others "
+      "are "
       "measured.</p>\n",
       kStyle, version());
   out += summary_html(records);
   for (const reproduce::SourceText& source : reproduce::sources()) {
     std::string section;
     for (const reproduce::Experiment& e : reproduce::experiments())
-      if (const ExperimentRecord* r = find(records, e.name); r != nullptr && e.source == source.source)
+      if (const ExperimentRecord* r = find(records, e.name);
+          r != nullptr && e.source == source.source)
         section += experiment_html(e, *r, folder);
     if (!section.empty())
       out += fmt::format("<h2>{}</h2>\n<p class=\"cited\">{}</p>\n{}", escaped(source.title),

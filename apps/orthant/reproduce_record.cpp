@@ -24,10 +24,8 @@ std::string to_json(const ExperimentRecord& record) {
   for (const reproduce::Table& t : record.result.tables)
     tables.push_back({{"title", t.title}, {"columns", t.columns}, {"rows", t.rows}});
   for (const reproduce::Check& c : record.result.checks)
-    checks.push_back({{"name", c.name},
-                      {"measured", c.measured},
-                      {"bound", c.bound},
-                      {"holds", c.pass()}});
+    checks.push_back(
+        {{"name", c.name}, {"measured", c.measured}, {"bound", c.bound}, {"holds", c.pass()}});
   for (const PlayedRun& r : record.runs)
     runs.push_back({{"what", r.what},
                     {"folder", r.folder},
@@ -65,10 +63,9 @@ std::optional<ExperimentRecord> read_record(const std::string& path, const std::
       record.result.tables.push_back({t.at("title"), t.at("columns"), t.at("rows")});
     for (const json& c : in.at("checks"))
       // A measure that is no number was written as null: it never holds.
-      record.result.checks.push_back({c.at("name"),
-                                      c.at("measured").is_number() ? c.at("measured").get<double>()
-                                                                   : HUGE_VAL,
-                                      c.at("bound").get<double>()});
+      record.result.checks.push_back(
+          {c.at("name"), c.at("measured").is_number() ? c.at("measured").get<double>() : HUGE_VAL,
+           c.at("bound").get<double>()});
     record.result.notes = in.at("notes");
     record.result.files = in.at("files");
     for (const json& r : in.at("runs"))

@@ -16,7 +16,7 @@ struct FileSettings {
   bool exact_friction = true;
   bool keep_trace = false;
   bool explain = false;  ///< fill SolveTrace::solves
-  int repeat = 1;  ///< solves of the same file; the fastest is the one timed
+  int repeat = 1;        ///< solves of the same file; the fastest is the one timed
   SolveSettings solve;
 };
 

@@ -24,7 +24,7 @@ class SweepTable {
   explicit SweepTable(std::vector<SweepAxis> axes);
   std::size_t size() const { return size_; }
   const std::vector<SweepAxis>& axes() const { return axes_; }
-  std::vector<std::string> values(std::size_t line) const;  ///< by axis
+  std::vector<std::string> values(std::size_t line) const;    ///< by axis
   std::vector<std::string> settings(std::size_t line) const;  ///< "name=value", by axis
 
  private:

@@ -41,9 +41,8 @@ Jitter run(ConstraintScheme scheme, const char* name, int steps) {
     body.length = 2 * (kHalf + kRadius);
     builder.add_body(body);
     if (kPush[i] != 0)
-      builder.add_force(BodyForceSpec{.name = body.name + "_push",
-                                      .body = body.name,
-                                      .force = Vec3(0, kPush[i], 0)});
+      builder.add_force(BodyForceSpec{
+          .name = body.name + "_push", .body = body.name, .force = Vec3(0, kPush[i], 0)});
   }
   const Model model = builder.build();
   const Parameters parameters = model.default_parameters();
@@ -87,9 +86,10 @@ std::string scene(const char* scheme) {
   std::string forces = "forces:\n";
   for (int i = 0; i < 3; ++i) {
     const std::string name = "capsule" + std::to_string(i);
-    text += "  - {name: " + name + (i == 0 ? ", motion: fixed" : "") + ", position: [" + number(0.1 * i) + ", " + number(kHeights[i]) +
-            "], angle: " + number(kAngles[i]) + ", drag: 1, length: " +
-            number(2 * (kHalf + kRadius)) + ", shapes: {type: stadium, radius: " + number(kRadius) +
+    text += "  - {name: " + name + (i == 0 ? ", motion: fixed" : "") + ", position: [" +
+            number(0.1 * i) + ", " + number(kHeights[i]) + "], angle: " + number(kAngles[i]) +
+            ", drag: 1, length: " + number(2 * (kHalf + kRadius)) +
+            ", shapes: {type: stadium, radius: " + number(kRadius) +
             ", half_length: " + number(kHalf) + ", material: smooth}}\n";
     if (kPush[i] != 0)
       forces += "  - {type: body, name: push" + std::to_string(i) + ", body: " + name +
@@ -106,11 +106,11 @@ Result run_capsules(const Options& options) {
   const int steps = 100;
   const Jitter single = run(ConstraintScheme::Single, "single", steps),
                relcp = run(ConstraintScheme::Relcp, "ReLCP", steps);
-  Table table{"Three capsules pressed together, dt = 1, 100 steps (figure 2)",
-              {"method", "overlap after a step", "largest overlap, last 50 steps",
-               "mean turn of the middle one [rad]", "changes of its sense", "mean solves",
-               "published"},
-              {}};
+  Table table{
+      "Three capsules pressed together, dt = 1, 100 steps (figure 2)",
+      {"method", "overlap after a step", "largest overlap, last 50 steps",
+       "mean turn of the middle one [rad]", "changes of its sense", "mean solves", "published"},
+      {}};
   const auto add = [&](const char* name, const Jitter& j, const char* published) {
     table.rows.push_back({name, number(j.overlap_first), number(j.overlap_late), number(j.turn),
                           std::to_string(j.flips), number(j.solves), published});
@@ -121,9 +121,9 @@ Result run_capsules(const Options& options) {
   result.checks.push_back({"ReLCP overlap after the first step", relcp.overlap_first, 1e-5});
   result.checks.push_back({"ReLCP overlap later", relcp.overlap_late, 1e-5});
   result.checks.push_back({"ReLCP steps not converged", relcp.failed, 0});
-  result.checks.push_back({"ReLCP: changes of sense over those of the single constraint",
-                           (relcp.turn < 1e-9 ? 0.0 : relcp.flips) / std::max(1.0, 1.0 * single.flips),
-                           0.1});
+  result.checks.push_back(
+      {"ReLCP: changes of sense over those of the single constraint",
+       (relcp.turn < 1e-9 ? 0.0 : relcp.flips) / std::max(1.0, 1.0 * single.flips), 0.1});
   result.checks.push_back({"overlap of ReLCP over that of the single constraint",
                            relcp.overlap_late / single.overlap_late, 1e-2});
   const Curve overlaps[] = {single.overlap, relcp.overlap}, angles[] = {single.angle, relcp.angle};
@@ -134,7 +134,8 @@ Result run_capsules(const Options& options) {
   result.scenes.push_back({"single_run", "one constraint per pair", scene("single")});
   result.scenes.push_back({"relcp_run", "the recursion", scene("relcp")});
   result.notes.push_back(
-      "the paper gives neither sizes nor forces of its three capsules: radius 0.5, length 5, pressed "
+      "the paper gives neither sizes nor forces of its three capsules: radius 0.5, length 5, "
+      "pressed "
       "on the lowest by unit forces, 0.1 too near at first");
   return result;
 }

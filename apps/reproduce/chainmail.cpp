@@ -4,7 +4,8 @@
 //   joined       n x n flat rings on a square grid of spacing 2.6, each joined to its neighbours by
 //                an upright ring halfway, which passes through both: 2 n (n - 1) of them
 //   four in one  n rows of n rings 2.5 apart, rows 0.6 apart and every other one shifted by half a
-//                ring; tilted by 0.7 to one side and the other, each ring holds four of the next rows
+//                ring; tilted by 0.7 to one side and the other, each ring holds four of the next
+//                rows
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -79,7 +80,8 @@ struct Run {
   int most_solves = 0, steps = 0;
 
   void visit(Archive& a) {
-    a(time, overlap, extent, wide, high, deepest, failed, solves, rows, seconds, most_solves, steps);
+    a(time, overlap, extent, wide, high, deepest, failed, solves, rows, seconds, most_solves,
+      steps);
   }
 };
 
@@ -134,9 +136,9 @@ bool simulate(const Model& model, int steps, const Options& options, Session& se
       run.wide.push_back(wide);
       run.high.push_back(high);
       if (options.progress)
-        options.progress((progress.at + static_cast<double>(run.steps) / steps) /
-                             (kLattices * kMethods),
-                         "chainmail, t = " + number(progress.x.t, 4));
+        options.progress(
+            (progress.at + static_cast<double>(run.steps) / steps) / (kLattices * kMethods),
+            "chainmail, t = " + number(progress.x.t, 4));
     }
     if (session.ends_after_step(progress)) return false;
   }
@@ -184,12 +186,12 @@ void report(const Options& options, const std::string& name, const Model& model,
               {}};
   const auto add = [&](const char* method, const Run& r, const char* published) {
     if (r.steps == 0) return;
-    table.rows.push_back(
-        {method, std::to_string(r.steps), number(r.rows / r.steps, 4), number(r.deepest),
-         number(r.deepest / kMinor), number(r.solves / r.steps), std::to_string(r.most_solves),
-         number(r.wide.front(), 4) + " to " + number(r.wide.back(), 4),
-         number(r.high.front(), 4) + " to " + number(r.high.back(), 4), number(r.seconds),
-         published});
+    table.rows.push_back({method, std::to_string(r.steps), number(r.rows / r.steps, 4),
+                          number(r.deepest), number(r.deepest / kMinor), number(r.solves / r.steps),
+                          std::to_string(r.most_solves),
+                          number(r.wide.front(), 4) + " to " + number(r.wide.back(), 4),
+                          number(r.high.front(), 4) + " to " + number(r.high.back(), 4),
+                          number(r.seconds), published});
   };
   add("ReLCP", relcp, "<= 1e-5");
   add("single", single, "above the minor radius at times");
@@ -219,8 +221,8 @@ void report(const Options& options, const std::string& name, const Model& model,
                            {"ReLCP, height", relcp.time, relcp.high},
                            {"spheres, width", spheres.time, spheres.wide},
                            {"spheres, height", spheres.time, spheres.high}};
-  write_file(options, file + "_extent.svg",
-             plot_svg("Half extents, " + name, "t", "", extents), result);
+  write_file(options, file + "_extent.svg", plot_svg("Half extents, " + name, "t", "", extents),
+             result);
   const std::string names[] = {"t", "relcp", "single", "multisphere"};
   const std::vector<double> columns[] = {relcp.time, relcp.overlap, single.overlap,
                                          spheres.overlap};
@@ -255,7 +257,8 @@ Result run_chainmail(const Options& options) {
   else
     session.tell_unfinished(result);
   report(options, "joined", models[0], steps[0], progress.runs.data(), over, result);
-  report(options, "four in one", models[1], steps[1], progress.runs.data() + kMethods, over, result);
+  report(options, "four in one", models[1], steps[1], progress.runs.data() + kMethods, over,
+         result);
   result.scenes.push_back({"chainmail_run", "flat 4-in-1, ReLCP", scene(m)});
   result.notes.push_back(
       "the paper does not give its lattice; where a ring is pulled along one line (joined) one "

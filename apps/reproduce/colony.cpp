@@ -59,7 +59,8 @@ Sample sample(ConstraintScheme scheme, int spheres, int steps, const Model& mode
   for (int i = 0; i < steps; ++i) {
     length *= std::exp(kColonyStep);
     grow_to(length, run.born, model, parameters);
-    const StepReport r = step(model, parameters, colony_settings(scheme, spheres), {}, x, warm, work);
+    const StepReport r =
+        step(model, parameters, colony_settings(scheme, spheres), {}, x, warm, work);
     s.rows += static_cast<double>(r.constraints) / steps;
     s.solves += static_cast<double>(r.recursions + 1) / steps;
     s.deepest = std::max(s.deepest, r.deepest);
@@ -169,7 +170,7 @@ void extrapolate(const std::vector<Generation>& history, Result& result) {
   for (const Generation& g : history) total += g.cells < last.cells ? g.seconds : 0;
   for (double cells = last.cells; cells < 131072; cells *= 2)
     total += 693 * a_step(last) * std::pow(cells / last.cells, exponent);
-  result.notes.push_back("time a step grows like cells^" + number(exponent) +
+  result.notes.push_back("time per step grows like cells^" + number(exponent) +
                          " over the last generations; 131072 cells would take " + number(total) +
                          " CPU s at that rate");
 }

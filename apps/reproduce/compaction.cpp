@@ -55,8 +55,9 @@ void compact(const Options& options, const Model& model, int steps, Session& ses
       run.constraints.push_back(r.constraints);
       run.solves.push_back(r.recursions + 1);
       if (options.progress)
-        options.progress(0.9 * std::pow(static_cast<double>(run.steps) / steps, 2), "compaction, t = " + number(run.x.t, 5) + ", " +
-                                                      std::to_string(r.constraints) + " rows");
+        options.progress(0.9 * std::pow(static_cast<double>(run.steps) / steps, 2),
+                         "compaction, t = " + number(run.x.t, 5) + ", " +
+                             std::to_string(r.constraints) + " rows");
     }
     if (session.ends_after_step(run)) return;
   }

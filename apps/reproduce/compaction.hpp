@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce/compaction.hpp: the suspension of ellipsoids of the ReLCP paper (4.2), as its experiments
-// share it.
+// reproduce/compaction.hpp: the suspension of ellipsoids of the ReLCP paper (4.2), as its
+// experiments share it.
 #pragma once
 
 #include "orthant/model/model_builder.hpp"

@@ -71,7 +71,8 @@ double longest_compaction(int count) { return 0.87 * edge_of(count) / kFreeSpeed
 
 double packed_radius(int count) { return 0.75 * std::cbrt(count * kMajor * kMinor * kMinor / 0.6); }
 
-PackingSample measure(const Model& model, const State& packed, const StepSettings& settings, int steps) {
+PackingSample measure(const Model& model, const State& packed, const StepSettings& settings,
+                      int steps) {
   State x = packed;
   WarmStart warm;
   StepWorkspace work;

@@ -244,7 +244,7 @@ void compare_spheres(const Options& options, const Trajectory& truth, Result& re
     const char *x, *y, *angle;
   };
   static constexpr Published kPublished[] = {
-      {3, "2.13", "0.247", "1.20"},     {7, "0.209", "0.136", "0.0145"},
+      {3, "2.13", "0.247", "1.20"},       {7, "0.209", "0.136", "0.0145"},
       {13, "0.0574", "0.0422", "0.0044"}, {17, "0.0309", "0.0230", "0.0023"},
       {23, "0.0120", "0.0087", "0.0008"}, {27, "0.0103", "0.0077", "0.0007"}};
   const double h = options.quick ? 1e-2 : 1e-3;
@@ -308,11 +308,11 @@ Result run_ellipsoids(const Options& options) {
             u[k], known[k + 1], 2e-6);
   }
 
-  Table steps{"ReLCP against the exact motion: RMS error of the upper body, sampled every 0.1 (table 1)",
-              {"dt", "x", "y", "angle", "solves a contact step", "recursed steps",
-               "deepest overlap", "reference x, y, angle", "published x", "published y",
-               "published angle"},
-              {}};
+  Table steps{
+      "ReLCP against the exact motion: RMS error of the upper body, sampled every 0.1 (table 1)",
+      {"dt", "x", "y", "angle", "solves per contact step", "recursed steps", "deepest overlap",
+       "reference x, y, angle", "published x", "published y", "published angle"},
+      {}};
   Figure figure;
   figure.add(truth, "exact");
   struct Reference {
@@ -333,13 +333,12 @@ Result run_ellipsoids(const Options& options) {
   for (const Reference& r : references) {
     const Trajectory t = simulate(ConstraintScheme::Relcp, r.h, 1, options);
     const Three e = rms(t, truth);
-    steps.rows.push_back({number(r.h), number(e[0]), number(e[1]), number(e[2]),
-                          number(t.mean_solves), std::to_string(t.recursed_steps),
-                          number(t.deepest),
-                          r.bound > 0 ? number(r.rms[0]) + ", " + number(r.rms[1]) + ", " +
-                                            number(r.rms[2])
-                                      : "a tenth of the row above",
-                          r.published[0], r.published[1], r.published[2]});
+    steps.rows.push_back(
+        {number(r.h), number(e[0]), number(e[1]), number(e[2]), number(t.mean_solves),
+         std::to_string(t.recursed_steps), number(t.deepest),
+         r.bound > 0 ? number(r.rms[0]) + ", " + number(r.rms[1]) + ", " + number(r.rms[2])
+                     : "a tenth of the row above",
+         r.published[0], r.published[1], r.published[2]});
     for (std::size_t k = 0; k < 3; ++k) {
       const char* names[] = {"x", "y", "angle"};
       const std::string what = std::string("RMS of ") + names[k] + " at dt = " + number(r.h);
@@ -349,14 +348,14 @@ Result run_ellipsoids(const Options& options) {
       // The references have two digits: half a unit of the last is theirs, not ours.
       const double digits =
           r.bound > 0 ? 0.5 * std::pow(10, std::floor(std::log10(reference)) - 1) : 0;
-      result.checks.push_back({what + ", off the reference", std::abs(e[k] - reference),
-                               (r.bound > 0 ? r.bound : 0.15) * reference + digits +
-                                   (r.h < 5e-4 ? 1e-6 : 0)});
+      result.checks.push_back(
+          {what + ", off the reference", std::abs(e[k] - reference),
+           (r.bound > 0 ? r.bound : 0.15) * reference + digits + (r.h < 5e-4 ? 1e-6 : 0)});
     }
     result.checks.push_back({"overlap at dt = " + number(r.h), t.deepest, 1e-5});
     result.checks.push_back(
         {"steps not converged at dt = " + number(r.h), static_cast<double>(t.failed), 0});
-    if (r.h == 1e-1) check("solves a contact step at dt = 0.1", t.mean_solves, 1.30, 0.05);
+    if (r.h == 1e-1) check("solves per contact step at dt = 0.1", t.mean_solves, 1.30, 0.05);
     if (r.h <= 1e-2)
       result.checks.push_back(
           {"recursed steps at dt = " + number(r.h), static_cast<double>(t.recursed_steps), 0});

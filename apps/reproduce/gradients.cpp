@@ -65,13 +65,17 @@ Result run_discs(const Options& options) {
     int discs;
     const char *lcp_physics, *mujoco;
   };
-  static constexpr Peer kPeers[] = {
-      {1, "0.77 s", "1.8 ms"}, {5, "1.7 s", "28 ms"}, {10, "2.6 s", "228 ms"}, {20, "4.2 s", "1460 ms"}};
-  Table table{"Gradient of 50 steps of n discs in contact, friction 0.5, by state, masses, friction, "
-              "radii: forward and backward",
-              {"discs", "forward [ms]", "backward [ms]", "worst error", "of the derivative by", "inputs compared",
-               "published lcp-physics, forward and backward", "published MuJoCo, differences"},
-              {}};
+  static constexpr Peer kPeers[] = {{1, "0.77 s", "1.8 ms"},
+                                    {5, "1.7 s", "28 ms"},
+                                    {10, "2.6 s", "228 ms"},
+                                    {20, "4.2 s", "1460 ms"}};
+  Table table{
+      "Gradient of 50 steps of n discs in contact, friction 0.5, by state, masses, friction, "
+      "radii: forward and backward",
+      {"discs", "forward [ms]", "backward [ms]", "worst error", "of the derivative by",
+       "inputs compared", "published lcp-physics, forward and backward",
+       "published MuJoCo, differences"},
+      {}};
   for (const Peer& p : kPeers) {
     if (options.quick && p.discs > 10) continue;
     const Model model = heap_of_discs(p.discs);
@@ -87,11 +91,11 @@ Result run_discs(const Options& options) {
     const double done = processor_seconds();
     GradientChecker checker(model, parameters, settings, state, 50);
     const GradientCheck check = checker.run({.difference = 1e-5});
-    table.rows.push_back({std::to_string(p.discs), number(1e3 * (recorded - start)),
-                          number(1e3 * (done - recorded)), number(check.worst), check.worst_name,
-                          std::to_string(check.compared) + " of " +
-                              std::to_string(check.compared + check.skipped),
-                          p.lcp_physics, p.mujoco});
+    table.rows.push_back(
+        {std::to_string(p.discs), number(1e3 * (recorded - start)), number(1e3 * (done - recorded)),
+         number(check.worst), check.worst_name,
+         std::to_string(check.compared) + " of " + std::to_string(check.compared + check.skipped),
+         p.lcp_physics, p.mujoco});
     constexpr double kGoal = 1e-6;
     if (p.discs <= 5)
       result.checks.push_back({std::to_string(p.discs) + " discs: worst error against differences",
@@ -99,12 +103,12 @@ Result run_discs(const Options& options) {
     else if (check.worst > kGoal)
       result.notes.push_back(std::to_string(p.discs) + " discs: the goal of 1e-6 is not met, " +
                              number(check.worst) + " by " + check.worst_name);
-    if (options.progress)
-      options.progress(p.discs / 20.0, std::to_string(p.discs) + " discs");
+    if (options.progress) options.progress(p.discs / 20.0, std::to_string(p.discs) + " discs");
   }
   result.tables.push_back(std::move(table));
   result.notes.push_back(
-      "the times of the others were recorded once on another day on shared cores; with friction the "
+      "the times of the others were recorded once on another day on shared cores; with friction "
+      "the "
       "gradients of lcp-physics were wrong by 7 to 67 %, MuJoCo's at 20 discs too");
   return result;
 }
@@ -125,16 +129,17 @@ Result run_mass(const Options& options) {
     const Parameters parameters = model.default_parameters();
     const RolloutTape tape = record_rollout(model, parameters, settings, x, {}, kSteps);
     if (slope != nullptr) {
-      const RolloutGradient g = rollout_gradient(
-          tape, at_end(tape, unit(model.v_size(), 6), VecX::Zero(model.v_size())));
+      const RolloutGradient g =
+          rollout_gradient(tape, at_end(tape, unit(model.v_size(), 6), VecX::Zero(model.v_size())));
       *slope = g.parameters[parameters.table->find("body/disc2.mass")];
     }
     return tape.final_state.q[6];
   };
   const double seen = end_of(kTrue, nullptr);
-  Table table{"Mass of a disc that is hit, from where it ends (2 kg; Gauss-Newton on its logarithm)",
-              {"start [kg]", "found [kg]", "relative error", "rollouts", "goal"},
-              {}};
+  Table table{
+      "Mass of a disc that is hit, from where it ends (2 kg; Gauss-Newton on its logarithm)",
+      {"start [kg]", "found [kg]", "relative error", "rollouts", "goal"},
+      {}};
   for (const double start : {kTrue / 5, kTrue * 5}) {
     double log_mass = std::log(start);
     int rollouts = 0;
@@ -147,12 +152,13 @@ Result run_mass(const Options& options) {
     const double found = std::exp(log_mass), error = std::abs(found / kTrue - 1);
     table.rows.push_back({number(start), number(found, 8), number(error), std::to_string(rollouts),
                           "1 % from a guess off by 5"});
-    result.checks.push_back({"mass from a start of " + number(start) + " kg: relative error", error,
-                             0.01});
+    result.checks.push_back(
+        {"mass from a start of " + number(start) + " kg: relative error", error, 0.01});
   }
   result.tables.push_back(std::move(table));
   result.notes.push_back(
-      "a chain of three impacts located in time; a hinged chain hit by a ball is not among the scenes");
+      "a chain of three impacts located in time; a hinged chain hit by a ball is not among the "
+      "scenes");
   (void)options;
   return result;
 }
@@ -160,9 +166,10 @@ Result run_mass(const Options& options) {
 Result run_kinks(const Options& options) {
   Result result;
   // Two equal discs, elastic: the struck one ends at x1 + v1 T + 2 radii.
-  Table impact{"Two equal balls, elastic: derivative of the struck ball's end by x1, x2, v1, v2, T = 1",
-               {"step", "by x1", "by x2", "by v1", "by v2", "exact", "published engine"},
-               {}};
+  Table impact{
+      "Two equal balls, elastic: derivative of the struck ball's end by x1, x2, v1, v2, T = 1",
+      {"step", "by x1", "by x2", "by v1", "by v2", "exact", "published engine"},
+      {}};
   double worst = 0;
   for (const double h : {0.5, 0.1, 0.01}) {
     const Model model = row_of_discs({0, 0.5}, 1, 1);
@@ -175,8 +182,7 @@ Result run_kinks(const Options& options) {
     const auto steps = static_cast<Index>(std::lround(1 / h));
     const RolloutTape tape =
         record_rollout(model, model.default_parameters(), settings, x, {}, steps);
-    const RolloutGradient g =
-        rollout_gradient(tape, at_end(tape, unit(6, 3), VecX::Zero(6)));
+    const RolloutGradient g = rollout_gradient(tape, at_end(tape, unit(6, 3), VecX::Zero(6)));
     const double got[] = {g.q[0], g.q[3], g.v[0], g.v[3]}, exact[] = {1, 0, 1, 0};
     for (int i = 0; i < 4; ++i) worst = std::max(worst, std::abs(got[i] - exact[i]));
     impact.rows.push_back({number(h), number(got[0], 6), number(got[1], 6), number(got[2], 6),
@@ -203,8 +209,7 @@ Result run_kinks(const Options& options) {
     return x.v[6] / by;
   };
   const double pushed = moved(1e-6), pulled = moved(-1e-6);
-  const RolloutTape tape =
-      record_rollout(shelf, shelf.default_parameters(), settings, rest, {}, 1);
+  const RolloutTape tape = record_rollout(shelf, shelf.default_parameters(), settings, rest, {}, 1);
   static constexpr std::pair<KinkChoice, const char*> kChoices[] = {
       {KinkChoice::Clamp, "keep closed"},
       {KinkChoice::Separate, "let go"},
@@ -215,7 +220,8 @@ Result run_kinks(const Options& options) {
     const RolloutGradient g = rollout_gradient(tape, at_end(tape, VecX::Zero(9), unit(9, 6)), how);
     books.rows.push_back({name, number(g.v[0], 6), number(pushed, 6) + ", " + number(pulled, 6),
                           std::to_string(g.certificate.floating),
-                          g.certificate.certified() ? "yes" : "no", "several subgradients, take any"});
+                          g.certificate.certified() ? "yes" : "no",
+                          "several subgradients, take any"});
     result.checks.push_back({std::string("every kink is named, ") + name + ": contacts missed",
                              2.0 - static_cast<double>(g.certificate.floating), 0});
     const double expected = kink == KinkChoice::Clamp      ? pushed

@@ -40,12 +40,10 @@ Resting on_a_floor(const Shape& shape, double height) {
 
 Study balls(int count, double friction, int calls, bool all_starts, const Options& options) {
   const scenes::Scene scene = scenes::spheres_in_a_box(count, friction);
-  return study(scene.model, scene.parameters, scene.state,
-               {.contact_margin = kGap / kBall,
-                .settle = 150,
-                .calls = calls,
-                .all_starts = all_starts},
-               options.progress);
+  return study(
+      scene.model, scene.parameters, scene.state,
+      {.contact_margin = kGap / kBall, .settle = 150, .calls = calls, .all_starts = all_starts},
+      options.progress);
 }
 
 std::string counts(const std::array<int, kStarts>& n) {
@@ -129,11 +127,11 @@ Result run_warm_start(const Options& options) {
               {}};
   const auto add = [&](const std::string& name, const Study& s, const std::array<int, 3>& published,
                        int published_calls) {
-    table.rows.push_back({name, std::to_string(s.calls), number(s.rows, 5), counts(s.iterations),
-                          counts(published) + " (" + std::to_string(published_calls) + " calls)",
-                          number(s.mean(kCold)) + " / " + number(s.mean(kPartial)) + " / " +
-                              number(s.mean(kFull)),
-                          counts(s.failed), std::to_string(s.thesis_exit)});
+    table.rows.push_back(
+        {name, std::to_string(s.calls), number(s.rows, 5), counts(s.iterations),
+         counts(published) + " (" + std::to_string(published_calls) + " calls)",
+         number(s.mean(kCold)) + " / " + number(s.mean(kPartial)) + " / " + number(s.mean(kFull)),
+         counts(s.failed), std::to_string(s.thesis_exit)});
     static constexpr const char* kNames[] = {"none", "partial", "full"};
     for (int k = 0; k < kStarts; ++k)
       result.checks.push_back({name + ", " + kNames[k] + ": iterations per call over the published",
@@ -144,8 +142,8 @@ Result run_warm_start(const Options& options) {
   const int calls = options.quick ? 20 : 100;
   const auto rest = [&](const Shape& shape, double height) {
     const Resting r = on_a_floor(shape, height);
-    return study(r.model, r.parameters, r.state,
-                 {.contact_margin = kGap / kBall, .calls = calls}, options.progress);
+    return study(r.model, r.parameters, r.state, {.contact_margin = kGap / kBall, .calls = calls},
+                 options.progress);
   };
   add("balls in the box, 64", balls(64, 0, options.quick ? 15 : 50, true, options), {935, 927, 747},
       50);
@@ -154,7 +152,8 @@ Result run_warm_start(const Options& options) {
       {499, 370, 81}, 100);
   result.tables.push_back(std::move(table));
   result.notes.push_back(
-      "the thesis stops at absolute residuals, ours at a residual relative to the terms of each row "
+      "the thesis stops at absolute residuals, ours at a residual relative to the terms of each "
+      "row "
       "(1e-10); the last column counts cold answers that meet the thesis' exit too");
   result.notes.push_back(
       "the thesis does not give its initial state and search margin: here the balls have settled "
@@ -186,8 +185,7 @@ Result run_balls(const Options& options) {
            number(s.velocities, 5), number(s.rows, 6), std::to_string(s.calls),
            number(s.mean(kCold)),
            friction > 0 ? "-" : std::string(p.iterations) + " (" + std::to_string(p.unknowns) + ")",
-           std::to_string(s.failed[kCold]),
-           friction > 0 ? "-" : std::to_string(s.thesis_exit),
+           std::to_string(s.failed[kCold]), friction > 0 ? "-" : std::to_string(s.thesis_exit),
            number(s.seconds / std::max(1, s.calls))});
       if (friction == 0) {
         if (first == 0) first = s.mean(kCold);
@@ -206,7 +204,9 @@ Result run_balls(const Options& options) {
   result.notes.push_back("published: flat at 17.2 to 17.9 iterations; here the largest mean is " +
                          number(most) + ", " + number(most / first) + " times that of 64 balls");
   result.notes.push_back(
-      "the published problems have 14 rows a ball, more than spheres can touch (three a contact, or "
+      "the published problems have 14 rows per ball, more than spheres can touch (three per "
+      "contact, "
+      "or "
       "a wide margin); here a contact without friction is one row, made below a gap of 5 mm");
   write_file(options, "balls_convergence.svg",
              plot_svg("Balls in the box: residual by iteration (figure 5.2)", "iteration",

@@ -85,8 +85,8 @@ Study study(const Model& model, const Parameters& parameters, State state,
   Study out;
   for (int i = 0; i < settings.settle + settings.calls; ++i) {
     const bool counted = i >= settings.settle;
-    const StepReport report = step(model, parameters, how, {}, state, warm, work,
-                                   counted ? &record : nullptr);
+    const StepReport report =
+        step(model, parameters, how, {}, state, warm, work, counted ? &record : nullptr);
     if (progress && i % 5 == 0)
       progress(static_cast<double>(i) / (settings.settle + settings.calls),
                "interior point, " + std::to_string(model.dynamic_count()) + " bodies");

@@ -136,15 +136,16 @@ void baselines(int samples, Result& result) {
                   " samples: where it should stick (section 3, remark 4)",
               {"model", "stick", "rms speed", "the notes"},
               {}};
-  table.rows.push_back({"plain network for the force, 64 tanh", plain.share(),
-                        number(plain.rms()), "cannot stick"});
-  table.rows.push_back({"rectified velocities", rectified.share(), number(rectified.rms()),
-                        "this works"});
-  table.rows.push_back({"complementarity problem, exact", lcp.share(), number(lcp.rms()), "sticks"});
+  table.rows.push_back(
+      {"plain network for the force, 64 tanh", plain.share(), number(plain.rms()), "cannot stick"});
+  table.rows.push_back(
+      {"rectified velocities", rectified.share(), number(rectified.rms()), "this works"});
+  table.rows.push_back(
+      {"complementarity problem, exact", lcp.share(), number(lcp.rms()), "sticks"});
   result.tables.push_back(std::move(table));
   result.checks.push_back({"plain network: cases that stick", double(plain.stuck), 10});
-  result.checks.push_back(
-      {"rectified velocities: cases that do not stick", double(rectified.cases - rectified.stuck), 50});
+  result.checks.push_back({"rectified velocities: cases that do not stick",
+                           double(rectified.cases - rectified.stuck), 50});
 }
 
 /// Section 2.4: the direction of sliding by a fixed point.
@@ -178,7 +179,8 @@ void planar(int samples, Result& result) {
   result.tables.push_back(std::move(table));
   result.checks.push_back({"planar fixed point: error where it converges", worst, 1e-8});
   result.notes.push_back(
-      "the fixed point of section 2.4 does not converge within 200 iterations in the other cases, and "
+      "the fixed point of section 2.4 does not converge within 200 iterations in the other cases, "
+      "and "
       "says so: it has no damping. The other formulations need no such iteration");
 }
 
@@ -209,12 +211,12 @@ void identify(Result& result) {
   double worst = 0;
   for (const double start : {0.1, 1.0, 3.0, 5.0, 6.9})
     worst = std::max(worst, std::abs(fit_bilevel_friction(one, start).mu - 1));
-  table.rows.push_back({"friction, starts 0.1 to 6.9", "two-level loss, one sample", number(worst),
-                        "friction 1"});
+  table.rows.push_back(
+      {"friction, starts 0.1 to 6.9", "two-level loss, one sample", number(worst), "friction 1"});
   result.checks.push_back({"two-level loss: error of friction", worst, 0.01});
   const BilevelFit stuck = fit_bilevel_friction(one, 7);
-  table.rows.push_back({"friction, start 7", stuck.note.empty() ? "two-level loss" : stuck.note, "-",
-                        "gradient zero from 7 on"});
+  table.rows.push_back({"friction, start 7", stuck.note.empty() ? "two-level loss" : stuck.note,
+                        "-", "gradient zero from 7 on"});
   result.tables.push_back(std::move(table));
 }
 

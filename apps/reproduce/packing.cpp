@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce/packing.cpp: all methods from dilute to packed (ReLCP paper, figure 4), at both steps of
-// the paper and at sizes that fit a session. The recursion makes the way; at moments along it every
-// method takes a few steps from the same state. Sub-spheres are timed by the solver we would use
-// and by plain projected gradients over all rows, as published.
+// reproduce/packing.cpp: all methods from dilute to packed (ReLCP paper, figure 4), at both steps
+// of the paper and at sizes that fit a session. The recursion makes the way; at moments along it
+// every method takes a few steps from the same state. Sub-spheres are timed by the solver we would
+// use and by plain projected gradients over all rows, as published.
 #include <algorithm>
 #include <cmath>
 
@@ -60,8 +60,9 @@ Way compact(int count, double h, const std::vector<int>& methods, const Options&
     ++way.steps;
     packed = is_packed(model, x) || x.t >= end;
     if (options.progress && way.steps % 20 == 0)
-      options.progress(share_from + (share_to - share_from) * x.t / end,
-                       "packing, dt = " + number(h) + ", " + std::to_string(r.constraints) + " rows");
+      options.progress(
+          share_from + (share_to - share_from) * x.t / end,
+          "packing, dt = " + number(h) + ", " + std::to_string(r.constraints) + " rows");
     if (x.t < end * moment / kMoments && !packed) continue;
     ++moment;
     if (r.constraints == 0) continue;
@@ -86,9 +87,9 @@ Result run_packing(const Options& options) {
     int spheres;
     const char *rows, *fine, *coarse;
   };
-  static constexpr Published kPublished[] = {
-      {0, "1", "1", "1"},         {3, "2", "0.8", "1.9"},    {7, "9.3", "7", "28"},
-      {13, "34", "39", "174"},    {17, "59", "67", "402"},   {23, "103", "215", "642"}};
+  static constexpr Published kPublished[] = {{0, "1", "1", "1"},      {3, "2", "0.8", "1.9"},
+                                             {7, "9.3", "7", "28"},   {13, "34", "39", "174"},
+                                             {17, "59", "67", "402"}, {23, "103", "215", "642"}};
   double share = 0;
   for (const double h : {0.1, 0.01}) {
     const double next = h == 0.1 ? 0.15 : 1;
@@ -123,12 +124,11 @@ Result run_packing(const Options& options) {
                        [&](const Published& p) { return p.spheres == methods[m]; });
       const std::string name =
           methods[m] == 0 ? "ReLCP" : std::to_string(methods[m]) + " sub-spheres";
-      table.rows.push_back({name, number(a.constraints, 6),
-                            number(a.constraints / last.own[0].constraints), published->rows,
-                            number(a.seconds / last.own[0].seconds),
-                            number(b.seconds / last.plain[0].seconds),
-                            h < 0.05 ? published->fine : published->coarse, number(b.failed),
-                            number(a.deepest)});
+      table.rows.push_back(
+          {name, number(a.constraints, 6), number(a.constraints / last.own[0].constraints),
+           published->rows, number(a.seconds / last.own[0].seconds),
+           number(b.seconds / last.plain[0].seconds),
+           h < 0.05 ? published->fine : published->coarse, number(b.failed), number(a.deepest)});
       result.checks.push_back({name + ": steps not converged, " + step, a.failed, 0});
       Curve r{name, {}, {}}, t = r, p = r;
       for (const Moment& moment : way.moments) {
@@ -143,9 +143,10 @@ Result run_packing(const Options& options) {
     }
     result.tables.push_back(std::move(table));
     const std::string tag = h == 0.1 ? "coarse" : "fine";
-    write_file(options, "packing_rows_" + tag + ".svg",
-               plot_svg("Figure 4: rows per body, " + step, "t", "rows per body", rows, false, true),
-               result);
+    write_file(
+        options, "packing_rows_" + tag + ".svg",
+        plot_svg("Figure 4: rows per body, " + step, "t", "rows per body", rows, false, true),
+        result);
     write_file(options, "packing_time_" + tag + ".svg",
                plot_svg("Figure 4: time over ReLCP's, " + step, "t", "", times, false, true),
                result);

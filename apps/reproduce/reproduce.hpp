@@ -63,7 +63,8 @@ std::span<const SourceText> sources();
 struct Experiment {
   std::string_view name, what;
   Source source;
-  double quick_seconds, full_seconds;  ///< of one core, expected: docs/reproduce.md says which were measured
+  double quick_seconds,
+      full_seconds;  ///< of one core, expected: docs/reproduce.md says which were measured
   Result (*run)(const Options& options);
 };
 

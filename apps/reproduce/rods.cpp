@@ -3,7 +3,7 @@
 // axes and kicked by heat: time, memory and overlap of a step at scale.
 //   radius 0.5, tip to tip 2; slender-body drag; k_B T = 1, active force 2, dt = 1e-3
 // They start parallel on a lattice, tilted at random within their cells, so that nothing touches;
-// kicks of 0.03 a step bring them together within a few steps.
+// kicks of 0.03 per step bring them together within a few steps.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -146,9 +146,9 @@ Result run_rods(const Options& options) {
          hash}}});
   result.notes.push_back(
       number(memory_model / count) +
-      " bytes a rod for model, parameters and state; the rest of the memory is " +
+      " bytes per rod for model, parameters and state; the rest of the memory is " +
       number((memory - memory_model) / std::max(1.0, run.last_rows)) +
-      " bytes a constraint of the last step");
+      " bytes per constraint of the last step");
   result.checks.push_back({"overlap at every step", run.deepest, 1.0001 * kTolerance});
   result.checks.push_back({"steps not converged", run.failed, 0});
   if (run.steps < steps) {

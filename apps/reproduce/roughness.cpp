@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// reproduce/roughness.cpp: a colony grown by each method from one cell (ReLCP paper, 4.3): rows over
-// time (figure 5c), means over the run (table 3), and how the cells lie at the end (figure 5a).
+// reproduce/roughness.cpp: a colony grown by each method from one cell (ReLCP paper, 4.3): rows
+// over time (figure 5c), means over the run (table 3), and how the cells lie at the end (figure
+// 5a).
 #include <algorithm>
 #include <cmath>
 
@@ -71,7 +72,8 @@ struct Mean {
 Mean mean_of(const std::vector<double>& x) {
   Mean m;
   for (const double v : x) m.value += v / static_cast<double>(x.size());
-  for (const double v : x) m.spread += (v - m.value) * (v - m.value) / static_cast<double>(x.size());
+  for (const double v : x)
+    m.spread += (v - m.value) * (v - m.value) / static_cast<double>(x.size());
   m.spread = m.spread < 1e-20 ? 0 : std::sqrt(m.spread);
   return m;
 }
@@ -105,9 +107,8 @@ Result run_roughness(const Options& options) {
     const int n = methods[m].spheres, cells = n > 7 ? std::min(target, 128) : target;
     const std::string name = n == 0 ? "ReLCP" : std::to_string(n) + " sub-spheres";
     const double k = static_cast<double>(methods.size()), at = static_cast<double>(m);
-    const Grown g =
-        grow_colony(n == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
-                    std::max(n, 1), cells, 0.3, options, at / k, (at + 1) / k);
+    const Grown g = grow_colony(n == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
+                                std::max(n, 1), cells, 0.3, options, at / k, (at + 1) / k);
     if (n == 0) base = g.rows;
     std::vector<double> ratio;
     // From eight cells on: before, a handful of rows says nothing.
@@ -135,11 +136,13 @@ Result run_roughness(const Options& options) {
                  colony_picture(g.cells, g.length), result);
   }
   result.tables.push_back(std::move(table));
-  result.notes.push_back("order of neighbours (centres nearer than 1.5 lengths of a newborn cell): " +
-                         number(smooth) + " for smooth cells, " + number(roughest) +
-                         " for 5 sub-spheres; published: rough cells align more, shown as pictures");
   result.notes.push_back(
-      "the ratios of rows depend on the search cut-off, which the paper does not give; here 0.1 for "
+      "order of neighbours (centres nearer than 1.5 lengths of a newborn cell): " + number(smooth) +
+      " for smooth cells, " + number(roughest) +
+      " for 5 sub-spheres; published: rough cells align more, shown as pictures");
+  result.notes.push_back(
+      "the ratios of rows depend on the search cut-off, which the paper does not give; here 0.1 "
+      "for "
       "all methods. Both grow like the square of the sub-spheres");
   write_file(options, "roughness_rows.svg",
              plot_svg("Figure 5c: rows over time", "t", "rows", rows, false, true), result);

@@ -87,9 +87,10 @@ std::string Campaign::table() const {
   out += line("exact and right: %.1f %% of %llu with events, %.1f %% of %llu without\n",
               100 * share_right(true), static_cast<unsigned long long>(sum(with_events)),
               100 * share_right(false), static_cast<unsigned long long>(sum(without_events)));
-  out += line("largest energy rise of a step: %.1e of the kinetic energy (%llu passive scenes with "
-              "events)\n",
-              worst_energy_rise, static_cast<unsigned long long>(passive_with_events));
+  out += line(
+      "largest energy rise of a step: %.1e of the kinetic energy (%llu passive scenes with "
+      "events)\n",
+      worst_energy_rise, static_cast<unsigned long long>(passive_with_events));
   if (!obstacles.empty()) out += line("%10s %10s  not certified because\n", "events", "no events");
   for (const auto& [what, counts] : obstacles)
     out += line("%10llu %10llu  ", static_cast<unsigned long long>(counts[0]),
@@ -113,8 +114,8 @@ std::string Campaign::json() const {
                     ",\n \"worst_energy_rise\": " + to_text(worst_energy_rise) +
                     ",\n \"obstacles\": {";
   for (bool first = true; const auto& [what, counts] : obstacles) {
-    out += std::string(first ? "" : ", ") + quoted(what) + ": [" + std::to_string(counts[0]) + ", " +
-           std::to_string(counts[1]) + "]";
+    out += std::string(first ? "" : ", ") + quoted(what) + ": [" + std::to_string(counts[0]) +
+           ", " + std::to_string(counts[1]) + "]";
     first = false;
   }
   out += "},\n \"failures\": [";
@@ -146,7 +147,8 @@ Campaign run_campaign(const CampaignSettings& settings) {
     if (!settings.directory.empty()) {
       std::filesystem::create_directories(settings.directory);
       campaign.files.push_back(settings.directory + "/" + one.name + ".yaml");
-      write_file(campaign.files.back(), "# " + finding_text(one.finding) + ": " + one.what + "\n" + text);
+      write_file(campaign.files.back(),
+                 "# " + finding_text(one.finding) + ": " + one.what + "\n" + text);
     }
     campaign.failures.push_back(std::move(one));
   }
@@ -163,15 +165,16 @@ std::string judge_file(const std::string& path, bool& failed) {
   std::string out = path + ": " + finding_text(one.finding) +
                     (one.what.empty() ? "" : " (" + one.what + ")") + "\n";
   const RolloutCertificate& c = one.certificate;
-  out += line("certificate: %s, %d rows on a border, %d kinks, margin %.1e, %d impacts located%s%s%s%s\n",
-              c.exact ? "exact" : "not exact", static_cast<int>(c.floating),
-              static_cast<int>(c.kinks), c.margin, c.impacts, c.reason.empty() ? "" : "; ",
-              c.reason.c_str(), c.kink.empty() ? "" : "; ", c.kink.c_str());
+  out += line(
+      "certificate: %s, %d rows on a border, %d kinks, margin %.1e, %d impacts located%s%s%s%s\n",
+      c.exact ? "exact" : "not exact", static_cast<int>(c.floating), static_cast<int>(c.kinks),
+      c.margin, c.impacts, c.reason.empty() ? "" : "; ", c.reason.c_str(),
+      c.kink.empty() ? "" : "; ", c.kink.c_str());
   out += line("%-28s %16s %16s %16s %9s\n", "input, times its size", "gradient", "left", "right",
               "error");
   for (const InputJudgement& i : one.inputs)
-    out += line("%-28s %16.9g %16.9g %16.9g %9.1e %s\n", i.name.c_str(), i.gradient, i.left, i.right,
-                i.error, finding_text(i.finding).c_str());
+    out += line("%-28s %16.9g %16.9g %16.9g %9.1e %s\n", i.name.c_str(), i.gradient, i.left,
+                i.right, i.error, finding_text(i.finding).c_str());
   return out;
 }
 

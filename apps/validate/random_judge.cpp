@@ -50,7 +50,8 @@ double relative(double difference, double a, double b) {
 class Judge {
  public:
   Judge(const std::string& text, const std::string& name)
-      : scene_(parse_scene(text, name, {.read_files = false})), steps_(static_cast<Index>(scene_.steps)) {
+      : scene_(parse_scene(text, name, {.read_files = false})),
+        steps_(static_cast<Index>(scene_.steps)) {
     out.events = scene_.settings.impact_events;
     out.passive = is_passive();
     controls_.resize(scene_.model.control_count(), scene_.model.control_count() > 0 ? steps_ : 0);
@@ -70,8 +71,8 @@ class Judge {
 
   void run(int count) {
     measure_energy();
-    tape_ = record_rollout(scene_.model, scene_.parameters, scene_.settings, scene_.state, controls_,
-                           steps_);
+    tape_ = record_rollout(scene_.model, scene_.parameters, scene_.settings, scene_.state,
+                           controls_, steps_);
     if (tape_.report.failed_steps > 0) {
       raise(Finding::NotConverged, std::to_string(tape_.report.failed_steps) + " of " +
                                        std::to_string(steps_) + " steps missed the tolerance");
@@ -128,7 +129,8 @@ class Judge {
       for (const SolveRecord& solve : record.solves)
         lifted = lifted || solve.kind == SolveKind::Projection;
       for (const SolveRecord& solve : record.solves)
-        for (const Contact& contact : solve.contacts.contacts) lifted = lifted || contact.gap < -1e-7;
+        for (const Contact& contact : solve.contacts.contacts)
+          lifted = lifted || contact.gap < -1e-7;
       const double after = report.kinetic + report.potential;
       // Slow bodies: relative to a speed of 3 cm/s.
       const double size = std::max({kinetic, report.kinetic, 0.5e-3 * mass});
@@ -138,8 +140,8 @@ class Judge {
       kinetic = report.kinetic;
     }
     if (out.energy_rise > kEnergyRise)
-      raise(Finding::EnergyRise, "energy rises by " + to_text(out.energy_rise) +
-                                     " of the kinetic energy in one step");
+      raise(Finding::EnergyRise,
+            "energy rises by " + to_text(out.energy_rise) + " of the kinetic energy in one step");
   }
 
   std::vector<Input> all_inputs(const RolloutGradient& g) const {
@@ -147,7 +149,8 @@ class Judge {
     const Model& model = scene_.model;
     const VecX& q = scene_.state.q;
     const auto state = [&](Index at, const std::string& tail) {
-      inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr, [&model, &q, at](double e, Parameters&, State& x, MatX&) {
+      inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr,
+                        [&model, &q, at](double e, Parameters&, State& x, MatX&) {
                           VecX d = VecX::Zero(model.v_size());
                           d[at] = e;
                           boxplus(model, q, d, x.q);
@@ -161,7 +164,8 @@ class Judge {
     const Index nodes_begin = model.v_size() - node_numbers();
     for (Index i = nodes_begin; i < model.v_size(); ++i) state(i, "node." + std::to_string(i));
     for (Index i = 0; i < model.control_count(); ++i)
-      inputs.push_back({"u/" + model.actuators()[static_cast<std::size_t>(i)].name + ".0", 1, g.u(i, 0), nullptr,
+      inputs.push_back({"u/" + model.actuators()[static_cast<std::size_t>(i)].name + ".0", 1,
+                        g.u(i, 0), nullptr,
                         [i](double e, Parameters&, State&, MatX& u) { u(i, 0) += e; }});
     const ParameterTable& table = model.parameter_table();
     for (Index i = 0; i < table.size(); ++i) {
@@ -203,7 +207,8 @@ class Judge {
                                                : 4;
     };
     std::array<std::vector<Input>, 5> by_kind;
-    for (Input& input : inputs) by_kind[static_cast<std::size_t>(kind(input))].push_back(std::move(input));
+    for (Input& input : inputs)
+      by_kind[static_cast<std::size_t>(kind(input))].push_back(std::move(input));
     inputs.clear();
     for (std::size_t k = 0; inputs.size() < count; k = (k + 1) % by_kind.size()) {
       std::vector<Input>& rest = by_kind[k];
@@ -248,9 +253,8 @@ class Judge {
     for (std::size_t k = 0; k < kSteps.size(); ++k) {
       const double e = stretch * kSteps[k];
       const double one = change_of_loss(input, sign * e * input.size, side.in_range);
-      const double two = side.in_range
-                             ? change_of_loss(input, sign * 2 * e * input.size, side.in_range)
-                             : kNone;
+      const double two =
+          side.in_range ? change_of_loss(input, sign * 2 * e * input.size, side.in_range) : kNone;
       if (!side.in_range) return side;
       const double slope = sign * (4 * one - two) / (2 * e);
       if (k == 0) finest = one;
@@ -303,9 +307,7 @@ class Judge {
       const Side& side = left.in_range ? left : right;
       if (!side.known()) return one;
       one.error = side.jumps ? 1 : error_to(side.value);
-      one.finding = side.jumps              ? kink
-                    : one.error > kWrong ? wrong
-                                         : good;
+      one.finding = side.jumps ? kink : one.error > kWrong ? wrong : good;
       return one;
     }
     if (!left.known() || !right.known()) return one;

@@ -15,14 +15,14 @@ namespace orthant::validation {
 
 /// What came out, from harmless to grave. A scene gets the gravest of its inputs.
 enum class Finding : std::uint8_t {
-  Right,           ///< certified exact, no border, and every number is right
-  Cautious,        ///< named not exact or on a border, and still every number is right
-  NamedKink,       ///< the sides differ, and the certificate says so
-  Inexact,         ///< a number is wrong, and the certificate says that it is not exact
-  Undecided,       ///< no difference has a plateau
-  NotConverged,    ///< a step missed its tolerance: there is nothing to differentiate
-  Mislabelled,     ///< called exact on a border; a two-sided derivative exists, the number is not it
-  EnergyRise,      ///< a passive scene gains energy although impacts are located
+  Right,         ///< certified exact, no border, and every number is right
+  Cautious,      ///< named not exact or on a border, and still every number is right
+  NamedKink,     ///< the sides differ, and the certificate says so
+  Inexact,       ///< a number is wrong, and the certificate says that it is not exact
+  Undecided,     ///< no difference has a plateau
+  NotConverged,  ///< a step missed its tolerance: there is nothing to differentiate
+  Mislabelled,   ///< called exact on a border; a two-sided derivative exists, the number is not it
+  EnergyRise,    ///< a passive scene gains energy although impacts are located
   UnlabelledKink,  ///< the sides differ, and the certificate says exact
   CertifiedWrong,  ///< a number is wrong, and the certificate says exact
   Exception,
@@ -47,14 +47,15 @@ struct SceneJudgement {
   Finding finding = Finding::Undecided;
   std::string what;  ///< one line for a person
   bool events = false, passive = false;
-  double energy_rise = 0;  ///< largest of a step, over the kinetic energy; passive scenes with events
+  double energy_rise =
+      0;  ///< largest of a step, over the kinetic energy; passive scenes with events
   RolloutCertificate certificate;
   std::vector<InputJudgement> inputs;
 };
 
-inline constexpr double kFloor = 0.1;         ///< below it, errors are absolute
-inline constexpr double kWrong = 1e-5;        ///< a number that is off by more is wrong
-inline constexpr double kEnergyRise = 1e-6;   ///< of the kinetic energy
+inline constexpr double kFloor = 0.1;        ///< below it, errors are absolute
+inline constexpr double kWrong = 1e-5;       ///< a number that is off by more is wrong
+inline constexpr double kEnergyRise = 1e-6;  ///< of the kinetic energy
 
 /// `text`: a scene file. `inputs`: how many to measure at most, spread over the kinds and chosen by
 /// the name of the scene; 0: all. Never throws: that is a finding.

@@ -222,8 +222,8 @@ class Writer {
   /// On the floor, on the body before, or beside it.
   Vec3 place(int i, const Drawn& shape, const Quat& p) {
     const auto reach = [&](const Vec3& d) { return shape.support(rotate(conjugate(p), d)); };
-    const Vec3 side = planar_ ? Vec3(up_.y(), -up_.x(), 0)
-                              : Vec3(Vec3(up_.z(), 0, -up_.x()).normalized());
+    const Vec3 side =
+        planar_ ? Vec3(up_.y(), -up_.x(), 0) : Vec3(Vec3(up_.z(), 0, -up_.x()).normalized());
     const double gap = draw_gap();
     const bool stacked = i > 0 && dice_.chance(0.5), close = i > 0 && dice_.chance(0.5);
     const double height = (stacked ? top_ : 0) + gap + reach(-up_);
@@ -361,7 +361,9 @@ class Writer {
     const double lot = dice_.unit(), way = dice_.unit();
     const double time = start_ == Start::Apart ? dice_.in(0.02, 0.1) : dice_.in(0.002, 0.04);
     out_ << "step:\n  h: " << h_ << "\n  friction: "
-         << (lot < 0.7 || flexible_ ? "coulomb" : lot < 0.85 ? "cone" : "pyramid")
+         << (lot < 0.7 || flexible_ ? "coulomb"
+             : lot < 0.85           ? "cone"
+                                    : "pyramid")
          << "\n  stabilisation: "
          << (way < 0.85   ? "projection"
              : way < 0.95 ? "baumgarte"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // python/bench/reference.cpp: the worlds of overhead.py in plain C++ => microseconds of processor
-// time a step, best of five.
+// time per step, best of five.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

@@ -26,13 +26,13 @@ for joint in ("shoulder", "elbow"):
     b.add_servo_actuator(joint, joint)
 model = b.build()
 
-tree, p, x = ot.Articulation(model, "upper"), model.default_parameters(), model.rest_state()
-tree.set_positions(p, {"shoulder": 0.6, "elbow": -1.4}, x)
-q = tree.positions(p, x)
+tree, p, state = ot.Articulation(model, "upper"), model.default_parameters(), model.rest_state()
+tree.set_positions(p, {"shoulder": 0.6, "elbow": -1.4}, state)
+q = tree.positions(p, state)
 settings, warm = ot.StepSettings(h=0.01), ot.WarmStart()
-start = x.q[model.q_slice("block")][1]
+start = state.q[model.q_slice("block")][1]
 for y in np.concatenate([np.linspace(-0.05, 0.27, 160), np.full(60, 0.27)]):
-    q, report = tree.inverse_kinematics(p, x, {"tip": (0.5, y, 0.06)}, q)
+    q, report = tree.inverse_kinematics(p, state, {"tip": (0.5, y, 0.06)}, q)
     assert report.reached
-    ot.step(model, p, settings, x, warm=warm, u=q)
-print(f"the block moved {x.q[model.q_slice('block')][1] - start:.2f} m")
+    ot.step(model, p, settings, state, warm=warm, u=q)
+print(f"the block moved {state.q[model.q_slice('block')][1] - start:.2f} m")

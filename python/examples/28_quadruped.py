@@ -27,20 +27,20 @@ for leg, (x, y) in {"FL": (0.2, 0.12), "FR": (0.2, -0.12), "RL": (-0.2, 0.12), "
     b.add_servo_actuator(f"{leg}_knee", f"{leg}_knee")
 model = b.build()
 
-tree, p, x = ot.Articulation(model, "trunk"), model.default_parameters(), model.rest_state()
+tree, p, state = ot.Articulation(model, "trunk"), model.default_parameters(), model.rest_state()
 folded = np.tile([0.6, -1.0], 4)  # hip, knee of every leg
-tree.set_positions(p, {j.name: angle for j, angle in zip(tree.joints[1:], folded)}, x)
-q = tree.positions(p, x)
-low = min(tree.pose(p, x, q, f"{leg}_shin").x[2] for leg in ("FL", "RR")) - 0.15
+tree.set_positions(p, {j.name: angle for j, angle in zip(tree.joints[1:], folded)}, state)
+q = tree.positions(p, state)
+low = min(tree.pose(p, state, q, f"{leg}_shin").x[2] for leg in ("FL", "RR")) - 0.15
 q[2] += max(FOOT - low, 0.05 - q[2])  # clear of the floor
-tree.write(p, q, np.zeros(tree.u_size), x)
+tree.write(p, q, np.zeros(tree.u_size), state)
 settings, warm, record = ot.StepSettings(h=0.005), ot.WarmStart(), ot.StepRecord()
 largest = 0.0
 for i in range(600):
     share = max(0.0, 1 - i / 300)  # folded at first, the built posture at the end
-    ot.step(model, p, settings, x, warm=warm, u=share * folded, record=record)
+    ot.step(model, p, settings, state, warm=warm, u=share * folded, record=record)
     largest = max(largest, max(abs(r.motor) for r in ot.read_joints(model, p, record).values()))
 feet = [ot.read_touch(model, p, record, f"{leg}_foot").force[2] for leg in ("FL", "FR", "RL", "RR")]
-print(f"trunk at {x.q[model.q_slice('trunk')][2]:.3f} m, largest effort {largest:.1f} N m, feet carry {sum(feet):.4f} N of "
+print(f"trunk at {state.q[model.q_slice('trunk')][2]:.3f} m, largest effort {largest:.1f} N m, feet carry {sum(feet):.4f} N of "
       f"{9.81 * tree.mass(p):.4f} N")
-print("it stands:", "yes" if x.q[model.q_slice("trunk")][2] > 0.27 and largest <= 40 * (1 + 1e-12) else "no")
+print("it stands:", "yes" if state.q[model.q_slice("trunk")][2] > 0.27 and largest <= 40 * (1 + 1e-12) else "no")

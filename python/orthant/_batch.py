@@ -14,7 +14,7 @@ from . import _core
 from ._core import Error, Model, Outcome, Parameters, State, StepSettings
 
 Floats = NDArray[np.float64]
-#: One set for all worlds, one a world, all numbers (B, n), or some by name (each a number or (B,)).
+#: One set for all worlds, one per world, all numbers (B, n), or some by name (each a number or (B,)).
 ParameterBatch = Union[Parameters, Sequence[Parameters], Mapping[str, ArrayLike], NDArray[Any]]
 
 

@@ -27,7 +27,7 @@ _METHODS = {"simulate": FitMethod.Simulate, "implicit": FitMethod.Implicit}
 def read_trajectories(path: str | PathLike[str], model: Model, *, dt: float = 0.0,
                       angular: AngularAxes = AngularAxes.World,
                       backward_velocity: bool = False) -> TrajectoryData:
-    """Measured motions from a CSV file, one row a sample (docs/learning.md).
+    """Measured motions from a CSV file, one row per sample (docs/learning.md).
 
     dt: sampling interval [s] of a file without times; angular: axes of wx, wy, wz; backward_velocity:
     v[k] is the mean from sample k - 1 to k, not that at k.

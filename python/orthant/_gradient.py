@@ -29,8 +29,8 @@ class RolloutGradient:
     u: Floats = field(repr=False)  #: (steps, control_count)
     parameters: Floats = field(repr=False)  #: aligned with Parameters.values
     names: Parameters = field(repr=False)
-    certificates: list[RolloutCertificate]  #: one a world: read it before trusting the numbers
-    errors: list[str]  #: one a world, empty: fine
+    certificates: list[RolloutCertificate]  #: one per world: read it before trusting the numbers
+    errors: list[str]  #: one per world, empty: fine
 
     def __getitem__(self, name: str) -> Floats:
         """By a parameter, by name."""

@@ -59,7 +59,7 @@ def view_data(run: Trajectory, name: str) -> dict[str, Any]:
         shape = _shape(kind, dim, [float(value) for value in p], triangles)
         shape |= {"position": list(x), "quaternion": list(quaternion)}
         bodies[body]["shapes"].append(shape)
-    # Reports are one a step and frames may be fewer: each frame shows the step that made it.
+    # Reports are one per step and frames may be fewer: each frame shows the step that made it.
     step = np.clip(np.round((run.t - run.t[0]) / run.settings.h).astype(int) - 1, 0, None)
     signals = {}
     if len(run.residual):

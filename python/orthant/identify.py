@@ -55,7 +55,7 @@ class StructuredLcp:
 def identify_lcp(z: ArrayLike, features: ArrayLike, *, names: Sequence[str] = (),
                  feature_names: Sequence[str] = (), l1: float = 0.0, tolerance: float = 1e-8,
                  allowed: ArrayLike | None = None) -> IdentifiedLcp:
-    """M and W from solutions z (samples, n) and features d (samples, m), one linear program a row.
+    """M and W from solutions z (samples, n) and features d (samples, m), one linear program per row.
 
     l1: weight of the entries' sizes; tolerance: relative singular value that counts as zero; allowed: (n,
     n + m), where entries may differ from zero; names: for the notes.

@@ -167,7 +167,7 @@ class Problem:
 
     def track(self, body: str, what: str, target: ArrayLike = 0.0, weight: float = 1.0,
               at: Frames = "all") -> None:
-        """Adds weight (number - target)^2 / 2 at the frames `at`; target: a number or one a frame."""
+        """Adds weight (number - target)^2 / 2 at the frames `at`; target: a number or one per frame."""
         kind, place = number_of(self.model, body, what)
         self._square(kind, self._frames(at), place, target, weight, f"target of {body}.{what}")
 

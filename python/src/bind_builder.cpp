@@ -135,7 +135,8 @@ void bind_shape(nb::module_& m) {
               std::array<std::int32_t, 3> corner{};
               for (int k = 0; k < 3; ++k) {
                 if (t(i, k) != std::floor(t(i, k)) || std::abs(t(i, k)) > 1e9)
-                  throw Error("mesh triangles", "must be numbers of corners, got " + to_text(t(i, k)));
+                  throw Error("mesh triangles",
+                              "must be numbers of corners, got " + to_text(t(i, k)));
                 corner[static_cast<std::size_t>(k)] = static_cast<std::int32_t>(t(i, k));
               }
               list.push_back(corner);
@@ -154,7 +155,8 @@ void bind_shape(nb::module_& m) {
                                        half_x, half_y);
           },
           nb::arg("heights"), nb::arg("half_x"), nb::arg("half_y"),
-          "A mesh over x from -half_x, y from -half_y to theirs; heights (rows, columns), a row along x.")
+          "A mesh over x from -half_x, y from -half_y to theirs; heights (rows, columns), a row "
+          "along x.")
       .def_static(
           "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
           nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), "Semi-axes.")
@@ -166,8 +168,7 @@ void bind_shape(nb::module_& m) {
           nb::arg("semi_y"), "Planar, semi-axes.")
       .def_static("half_space", &Shape::half_space, "Matter below, outward normal +z.")
       .def_static(
-          "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"),
-          "Planar.")
+          "disc", [](double radius) { return Shape::disc(radius); }, nb::arg("radius"), "Planar.")
       .def_static(
           "stadium", [](double r, double l) { return Shape::stadium(r, l); }, nb::arg("radius"),
           nb::arg("half_length"), "Planar capsule, axis x.")
@@ -213,7 +214,8 @@ void bind_shape(nb::module_& m) {
           "corners",
           [](const Shape& s) {
             const Eigen::Index n =
-                s.topology().mesh ? static_cast<Eigen::Index>(s.topology().mesh->corners.size()) : 0;
+                s.topology().mesh ? static_cast<Eigen::Index>(s.topology().mesh->corners.size())
+                                  : 0;
             VecX flat(3 * n);
             for (Eigen::Index i = 0; i < n; ++i)
               flat.segment<3>(3 * i) = s.topology().mesh->corners[static_cast<std::size_t>(i)];
@@ -266,8 +268,8 @@ void bind_specs(nb::module_& m) {
       .def(
           "__init__",
           [](MotorSpec* self, MotorKind kind, double target, double velocity,
-             std::optional<double> max_force, nb::object times, nb::object values,
-             double stiffness, double damping) {
+             std::optional<double> max_force, nb::object times, nb::object values, double stiffness,
+             double damping) {
             new (self) MotorSpec{kind,
                                  target,
                                  velocity,
@@ -533,8 +535,8 @@ void bind_forces(nb::class_<ModelBuilder>& c) {
           "add_servo_actuator",
           [](ModelBuilder& b, std::string name, std::string joint, bool speed, double gear,
              std::optional<double> lower, std::optional<double> upper) {
-            b.add_actuator(ServoActuatorSpec{std::move(name), std::move(joint), speed, gear, lower,
-                                             upper});
+            b.add_actuator(
+                ServoActuatorSpec{std::move(name), std::move(joint), speed, gear, lower, upper});
           },
           nb::arg("name"), nb::arg("joint"), nb::arg("speed") = false, nb::arg("gear") = 1.0,
           nb::arg("lower") = nb::none(), nb::arg("upper") = nb::none(),

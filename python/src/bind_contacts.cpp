@@ -33,8 +33,7 @@ void bind_contacts(nb::module_& m) {
               throw Error("contact.force", "an impact has an impulse and no force");
             return vector(c.impulse / c.duration);
           },
-          nb::rv_policy::move,
-          "Mean force on body A, impulse / duration [N].")
+          nb::rv_policy::move, "Mean force on body A, impulse / duration [N].")
       .def_ro("shape_a", &C::shape_a, "Name; empty: a flexible part.")
       .def_ro("shape_b", &C::shape_b, "Name of the other.")
       .def_ro("friction", &C::friction, "Coefficient [-].")
@@ -44,9 +43,8 @@ void bind_contacts(nb::module_& m) {
       .def_ro("state", &C::state, "Stick, slide, separate, or on a border.")
       .def_ro("impact", &C::impact, "Of a located impact, not of the interval.")
       .def("__repr__", [](const C& c) {
-        return "Contact(" + c.body_a + " on " + c.body_b + ", " +
-               std::string(name_of(c.state)) + ", normal impulse " +
-               to_text(c.impulse.dot(c.normal)) + " N s)";
+        return "Contact(" + c.body_a + " on " + c.body_b + ", " + std::string(name_of(c.state)) +
+               ", normal impulse " + to_text(c.impulse.dot(c.normal)) + " N s)";
       });
   m.def(
       "contacts",
@@ -55,7 +53,7 @@ void bind_contacts(nb::module_& m) {
         return read_contacts(model, parameters, record);
       },
       nb::arg("model"), nb::arg("parameters"), nb::arg("record"),
-        "All contacts of a recorded step, impacts first where they happened: a list of Contact.");
+      "All contacts of a recorded step, impacts first where they happened: a list of Contact.");
 }
 
 }  // namespace orthant::python

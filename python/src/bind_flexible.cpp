@@ -49,8 +49,8 @@ Mesh to_mesh(nb::handle nodes, nb::handle elements) {
     for (int k = 0; k <= mesh.dim; ++k) {
       const double c = e(i, k);
       if (c != std::floor(c) || c < 0 || c >= static_cast<double>(x.rows()))
-        throw Error("mesh elements", "element " + std::to_string(i) + ": there is no node " +
-                                         to_text(c));
+        throw Error("mesh elements",
+                    "element " + std::to_string(i) + ": there is no node " + to_text(c));
       corners[static_cast<std::size_t>(k)] = static_cast<Index>(c);
     }
     mesh.elements.push_back(corners);
@@ -107,8 +107,8 @@ void bind_mesh(nb::module_& m) {
           nb::arg("path"), "From a Gmsh .msh or VTK .vtu file (text).")
       .def_ro("dim", &Mesh::dim, "2: triangles, 3: tetrahedra.")
       .def_prop_ro(
-          "nodes", [](const Mesh& mesh) { return to_numpy(nodes_of(mesh)); },
-          nb::rv_policy::move, "(n, dim) [m], a copy.")
+          "nodes", [](const Mesh& mesh) { return to_numpy(nodes_of(mesh)); }, nb::rv_policy::move,
+          "(n, dim) [m], a copy.")
       .def_prop_ro(
           "elements", [](const Mesh& mesh) { return to_numpy(elements_of(mesh)); },
           nb::rv_policy::move, "(m, dim + 1) corners, a copy.")

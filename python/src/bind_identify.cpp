@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// python/src/bind_identify.cpp: complementarity problems from samples, and blocks that slide written
-// in every way. Samples are rows in Python, columns in the library.
+// python/src/bind_identify.cpp: complementarity problems from samples, and blocks that slide
+// written in every way. Samples are rows in Python, columns in the library.
 #include "common.hpp"
 #include "orthant/learn/formulations.hpp"
 #include "orthant/learn/identify.hpp"
@@ -102,18 +102,19 @@ nb::tuple python_friction_loss(nb::object lambda, nb::object features, nb::objec
   VecX x(n * (p + n));
   Eigen::Map<RowMatX>(x.data(), n, p) = a;
   Eigen::Map<RowMatX>(x.data() + n * p, n, n) = g;
-  const MatX goal = to_matrix(targets, "targets", static_cast<Index>(s.lambda.cols()), n).transpose();
+  const MatX goal =
+      to_matrix(targets, "targets", static_cast<Index>(s.lambda.cols()), n).transpose();
   const CostValue value = friction_loss(s, goal, x, {prediction, complementarity, sign});
-  return nb::make_tuple(value.cost,
-                        to_numpy(RowMatX(Eigen::Map<const RowMatX>(value.gradient.data(), n, p))),
-                        to_numpy(RowMatX(
-                            Eigen::Map<const RowMatX>(value.gradient.data() + n * p, n, n))));
+  return nb::make_tuple(
+      value.cost, to_numpy(RowMatX(Eigen::Map<const RowMatX>(value.gradient.data(), n, p))),
+      to_numpy(RowMatX(Eigen::Map<const RowMatX>(value.gradient.data() + n * p, n, n))));
 }
 
 void bind_formulations(nb::module_& m) {
   bind_settings<Block>(m, "Block", "A block on a table: friction, mass, gravity, step.");
   m.def("falling_block", &formulations::falling_block, nb::arg("x"), nb::arg("v"), nb::arg("g"),
-        nb::arg("dt"), "Falls on a surface: z is the height after the step, w the force. Unit mass.");
+        nb::arg("dt"),
+        "Falls on a surface: z is the height after the step, w the force. Unit mass.");
   m.def("sliding_forward", &formulations::sliding_forward, nb::arg("block"), nb::arg("v"),
         nb::arg("u"), "Slides forwards alone: z is the speed after, w the unused friction.");
   m.def("sliding_direct", &formulations::sliding_direct, nb::arg("block"), nb::arg("v_plus"),
@@ -124,8 +125,8 @@ void bind_formulations(nb::module_& m) {
   m.def("sliding_traditional", &formulations::sliding_traditional, nb::arg("block"), nb::arg("v"),
         nb::arg("u"),
         "z = (lambda+, lambda-, gamma): friction along and against x, sliding speed.");
-  m.def("sliding_mixed", &formulations::sliding_mixed, nb::arg("block"), nb::arg("v"),
-        nb::arg("u"), "The same with the speed after the step as a free unknown.");
+  m.def("sliding_mixed", &formulations::sliding_mixed, nb::arg("block"), nb::arg("v"), nb::arg("u"),
+        "The same with the speed after the step as a free unknown.");
   m.def(
       "point_mass",
       [](const Block& block, nb::object v, nb::object u, double bounce) {
@@ -147,9 +148,10 @@ void bind_formulations(nb::module_& m) {
               "tuple[numpy.typing.NDArray[numpy.float64], int, bool]"),
       "A unit mass on a table seen from above, the direction of sliding by a fixed point: velocity "
       "after, iterations, converged.");
-  m.def("traditional_matrix", [] { return to_numpy(RowMatX(formulations::traditional_matrix())); },
-        nb::sig("def traditional_matrix() -> numpy.typing.NDArray[numpy.float64]"),
-        "M of sliding_traditional().");
+  m.def(
+      "traditional_matrix", [] { return to_numpy(RowMatX(formulations::traditional_matrix())); },
+      nb::sig("def traditional_matrix() -> numpy.typing.NDArray[numpy.float64]"),
+      "M of sliding_traditional().");
   m.def(
       "traditional_vector",
       [](const Block& block, double v, double u) {
@@ -193,7 +195,8 @@ void bind_identify(nb::module_& m) {
       nb::arg("transitions"), nb::arg("start"), nb::arg("upper") = 20.0,
       nb::sig("def fit_bilevel_friction(transitions: object, start: float, upper: float = 20.0) -> "
               "BilevelFit"),
-      "Friction of a sliding block (m = g = dt = 1) from transitions (v, u, v'), one a row, by the "
+      "Friction of a sliding block (m = g = dt = 1) from transitions (v, u, v'), one per row, by "
+      "the "
       "two-level loss.");
 }
 

@@ -259,10 +259,10 @@ nb::list shapes_of(const Model& model, const Parameters& p) {
       surface = surface_of(s.shape.view(own));
       numbers = std::move(surface.corners);
     }
-    out.append(nb::make_tuple(
-        index_of(s.body), s.shape.kind(), s.shape.dim(),
-        to_numpy(std::span<const double>(numbers)), to_numpy(VecX(X.x)),
-        to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))), surface.triangles));
+    out.append(nb::make_tuple(index_of(s.body), s.shape.kind(), s.shape.dim(),
+                              to_numpy(std::span<const double>(numbers)), to_numpy(VecX(X.x)),
+                              to_numpy(VecX(Eigen::Vector4d(X.p.w, X.p.x, X.p.y, X.p.z))),
+                              surface.triangles));
   }
   return out;
 }

@@ -53,8 +53,7 @@ StageCost cost_of(const Model& model, nb::object callable, Index steps) {
   return [&model, callable, steps](const MatX& q, const MatX& v, const MatX& u, bool derivatives,
                                    std::vector<StageExpansion>& stages) {
     const nb::gil_scoped_acquire gil;
-    const Index frames = steps + 1,
-                m = model.q_size() + model.v_size() + model.control_count();
+    const Index frames = steps + 1, m = model.q_size() + model.v_size() + model.control_count();
     const nb::object out =
         callable(to_numpy(RowMatX(q.transpose())), to_numpy(RowMatX(v.transpose())),
                  to_numpy(RowMatX(u.transpose())), derivatives);
@@ -67,8 +66,7 @@ StageCost cost_of(const Model& model, nb::object callable, Index steps) {
     const VecX values = to_vector(parts[0], "cost", frames);
     const RowMatX gradient = to_matrix(parts[1], "gradient of the cost", frames, m);
     RowMatX hessian;
-    if (!parts[2].is_none())
-      hessian = to_matrix(parts[2], "hessian of the cost", frames, m * m);
+    if (!parts[2].is_none()) hessian = to_matrix(parts[2], "hessian of the cost", frames, m * m);
     for (Index i = 0; i < frames; ++i) {
       stages[static_cast<std::size_t>(i)].value += values[i];
       MatX H;
@@ -96,8 +94,7 @@ TrajectoryProblem problem_of(const Model& model, const Parameters& parameters,
   p.u_lower = transposed(d, "u_lower", nu, steps);
   p.u_upper = transposed(d, "u_upper", nu, steps);
   using Initial = std::tuple<bool, Index, double, double>;
-  for (const auto& [velocity, place, lower, upper] :
-       nb::cast<std::vector<Initial>>(d["initial"]))
+  for (const auto& [velocity, place, lower, upper] : nb::cast<std::vector<Initial>>(d["initial"]))
     p.initial.push_back({velocity, place, lower, upper});
   using Varied = std::tuple<Index, double, double, double, double>;
   for (const auto& [place, lower, upper, weight, target] :
@@ -210,9 +207,9 @@ nb::tuple python_node_steps(const Model& model, const Parameters& parameters,
           out[i].*member;
     return to_numpy(std::move(all), {T, rows, cols});
   };
-  return nb::make_tuple(to_numpy(std::move(next)),
-                        nb::make_tuple(stacked(&NodeStep::A), stacked(&NodeStep::B),
-                                       stacked(&NodeStep::P)));
+  return nb::make_tuple(
+      to_numpy(std::move(next)),
+      nb::make_tuple(stacked(&NodeStep::A), stacked(&NodeStep::B), stacked(&NodeStep::P)));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 using Problems = std::vector<const CanonicalProblem*>;
 
-/// (v, gamma, lambda, w, outcome, residual): one row a problem, which all have the same sizes.
+/// (v, gamma, lambda, w, outcome, residual): one row per problem, which all have the same sizes.
 nb::tuple solve_problems(const Problems& problems, const SolveSettings& settings, int threads) {
   const std::size_t B = problems.size();
   std::vector<Solution> answers(B);
@@ -36,7 +36,7 @@ nb::tuple solve_problems(const Problems& problems, const SolveSettings& settings
     });
   }
   interrupts.rethrow();
-  const auto rows = [&](VecX Solution::*part) {
+  const auto rows = [&](VecX Solution::* part) {
     RowMatX out(static_cast<Index>(B), B == 0 ? 0 : (answers[0].*part).size());
     for (std::size_t i = 0; i < B; ++i)
       out.row(static_cast<Index>(i)) = (answers[i].*part).transpose();
@@ -72,8 +72,7 @@ nb::tuple adjoint_problems(const Problems& problems, nb::object v, nb::object ga
         const CanonicalProblem& p = *problems[k];
         SolutionGradient gradient(p, scale_of(p), {V.row(i), G.row(i), L.row(i), W.row(i)},
                                   settings);
-        const ResidualDerivative a =
-            gradient.adjoint({gV.row(i), gG.row(i), gL.row(i), gW.row(i)});
+        const ResidualDerivative a = gradient.adjoint({gV.row(i), gG.row(i), gL.row(i), gW.row(i)});
         a_k.row(i) = a.balance.transpose();
         a_e.row(i) = a.bilateral.transpose();
         a_b.row(i) = a.blocks.transpose();

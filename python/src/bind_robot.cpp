@@ -48,7 +48,7 @@ auto call(F f) {
   };
 }
 
-nb::object vector(const Vec3& x) { return nb::cast(to_numpy(VecX(x))); }
+auto vector(const Vec3& x) { return to_numpy(VecX(x)); }
 
 void bind_sensors(nb::module_& m) {
   nb::class_<JointReading>(m, "JointReading",
@@ -61,18 +61,23 @@ void bind_sensors(nb::module_& m) {
       .def_ro("friction", &JointReading::friction, "Effort of dry friction [N, N m].");
   nb::class_<FrameReading>(m, "FrameReading", "Pose and velocity of a frame, world axes.")
       .def_ro("pose", &FrameReading::pose, "Where it is.")
-      .def_prop_ro("velocity", [](const FrameReading& r) { return vector(r.velocity); },
-                   "Of its origin [m/s].")
-      .def_prop_ro("angular_velocity",
-                   [](const FrameReading& r) { return vector(r.angular_velocity); }, "[rad/s].");
+      .def_prop_ro(
+          "velocity", [](const FrameReading& r) { return vector(r.velocity); },
+          "Of its origin [m/s].")
+      .def_prop_ro(
+          "angular_velocity", [](const FrameReading& r) { return vector(r.angular_velocity); },
+          "[rad/s].");
   nb::class_<ImuReading>(m, "ImuReading", "An inertial measurement unit, in its own axes.")
-      .def_prop_ro("acceleration", [](const ImuReading& r) { return vector(r.acceleration); },
-                   "Against free fall, mean over the step [m/s^2].")
-      .def_prop_ro("angular_velocity",
-                   [](const ImuReading& r) { return vector(r.angular_velocity); }, "[rad/s].");
+      .def_prop_ro(
+          "acceleration", [](const ImuReading& r) { return vector(r.acceleration); },
+          "Against free fall, mean over the step [m/s^2].")
+      .def_prop_ro(
+          "angular_velocity", [](const ImuReading& r) { return vector(r.angular_velocity); },
+          "[rad/s].");
   nb::class_<TouchReading>(m, "TouchReading", "What presses on a shape.")
-      .def_prop_ro("force", [](const TouchReading& r) { return vector(r.force); },
-                   "On the shape, world axes, mean over the step [N].")
+      .def_prop_ro(
+          "force", [](const TouchReading& r) { return vector(r.force); },
+          "On the shape, world axes, mean over the step [N].")
       .def_ro("contacts", &TouchReading::contacts, "Contacts that press.")
       .def_ro("sliding", &TouchReading::sliding, "One of them at least slides.")
       .def_prop_ro("touches", &TouchReading::touches, "Anything presses.");
@@ -107,8 +112,7 @@ void bind_sensors(nb::module_& m) {
       [](const Model& model, const Parameters& p, const StepRecord& record,
          const std::string& shape) {
         (void)model.find_shape(shape);
-        return read_touch(read_contacts(model, p, record), shape,
-                          record.after.t - record.before.t);
+        return read_touch(read_contacts(model, p, record), shape, record.after.t - record.before.t);
       },
       nb::arg("model"), nb::arg("parameters"), nb::arg("record"), nb::arg("shape"),
       "Force and state of all contacts of a shape in a recorded step.");
@@ -144,10 +148,11 @@ void bind_robot(nb::module_& m) {
       .def_ro("error", &InverseKinematicsReport::error, "Norm of all errors [m, rad].")
       .def_ro("loop_error", &InverseKinematicsReport::loop_error, "Largest of a loop [m, rad].");
 
-  nb::class_<A>(m, "Articulation",
-                "Joint coordinates q and speeds u as a view of a model; bodies stay the state.\n\n"
-                "Hinges and slides have one coordinate, free bodies the seven numbers of the state.\n"
-                "docs/robots.md has the conventions.")
+  nb::class_<A>(
+      m, "Articulation",
+      "Joint coordinates q and speeds u as a view of a model; bodies stay the state.\n\n"
+      "Hinges and slides have one coordinate, free bodies the seven numbers of the state.\n"
+      "docs/robots.md has the conventions.")
       .def(
           "__init__",
           [](A* self, const Model& model, std::optional<std::string> body) {
@@ -158,18 +163,20 @@ void bind_robot(nb::module_& m) {
           },
           nb::arg("model"), nb::arg("body").none() = nb::none(), nb::keep_alive<1, 2>(),
           "All bodies that move, or those joined to `body`.")
-      .def_prop_ro("joints",
-                   [](const A& a) {
-                     return std::vector<TreeJoint>(a.joints().begin(), a.joints().end());
-                   },
-                   "Parents before children.")
+      .def_prop_ro(
+          "joints",
+          [](const A& a) { return std::vector<TreeJoint>(a.joints().begin(), a.joints().end()); },
+          "Parents before children.")
       .def_prop_ro("q_size", &A::q_size, "Coordinates.")
       .def_prop_ro("u_size", &A::u_size, "Speeds.")
-      .def_prop_ro("loops", [](const A& a) {
-        std::vector<std::string> names;
-        for (const JointId id : a.loops()) names.push_back(a.model().joint(id).name);
-        return names;
-      }, "Names of joints that close loops or follow others.")
+      .def_prop_ro(
+          "loops",
+          [](const A& a) {
+            std::vector<std::string> names;
+            for (const JointId id : a.loops()) names.push_back(a.model().joint(id).name);
+            return names;
+          },
+          "Names of joints that close loops or follow others.")
       .def(
           "positions",
           [](const A& a, const Parameters& p, const StateHolder& x) {
@@ -217,13 +224,15 @@ void bind_robot(nb::module_& m) {
       .def(
           "integrate",
           [](const A& a, nb::handle q, nb::handle du) {
-            return to_numpy(a.integrate(to_vector(q, "q", a.q_size()), to_vector(du, "du", a.u_size())));
+            return to_numpy(
+                a.integrate(to_vector(q, "q", a.q_size()), to_vector(du, "du", a.u_size())));
           },
           nb::arg("q"), nb::arg("du"), "q moved by a change as speeds have it.")
       .def(
           "difference",
           [](const A& a, nb::handle to, nb::handle from) {
-            return to_numpy(a.difference(to_vector(to, "to", a.q_size()), to_vector(from, "from_", a.q_size())));
+            return to_numpy(a.difference(to_vector(to, "to", a.q_size()),
+                                         to_vector(from, "from_", a.q_size())));
           },
           nb::arg("to"), nb::arg("from_"), "du with integrate(from_, du) = to.")
       .def(
@@ -240,7 +249,8 @@ void bind_robot(nb::module_& m) {
           [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q,
              const std::string& frame) {
             check(a, p, x.get());
-            return to_numpy(RowMatX(a.jacobian(p, x.get(), to_vector(q, "q", a.q_size()), a.frame(frame))));
+            return to_numpy(
+                RowMatX(a.jacobian(p, x.get(), to_vector(q, "q", a.q_size()), a.frame(frame))));
           },
           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("frame"),
           "(6, u_size): velocity of the frame's origin, angular velocity; world axes.")
@@ -271,16 +281,17 @@ void bind_robot(nb::module_& m) {
            call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
              return a.loop_jacobian(p, x, q);
            }),
-           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "Derivative of loop_error by speeds.")
+           nb::arg("parameters"), nb::arg("state"), nb::arg("q"),
+           "Derivative of loop_error by speeds.")
       .def(
           "loop_error",
           [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q) {
             check(a, p, x.get());
             return to_numpy(a.loop_error(p, x.get(), to_vector(q, "q", a.q_size())));
           },
-          nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "How far the loops are open [m, rad].")
-      .def("mass_matrix",
-           call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
+          nb::arg("parameters"), nb::arg("state"), nb::arg("q"),
+          "How far the loops are open [m, rad].")
+      .def("mass_matrix", call([](const A& a, const Parameters& p, const State& x, const VecX& q) {
              return a.mass_matrix(p, x, q);
            }),
            nb::arg("parameters"), nb::arg("state"), nb::arg("q"), "M(q), armature included.")
@@ -288,7 +299,8 @@ void bind_robot(nb::module_& m) {
           "bias",
           [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u) {
             check(a, p, x.get());
-            return to_numpy(a.bias(p, x.get(), to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size())));
+            return to_numpy(
+                a.bias(p, x.get(), to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size())));
           },
           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"),
           "Gravity, Coriolis and centrifugal efforts.")
@@ -319,9 +331,9 @@ void bind_robot(nb::module_& m) {
           [](const A& a, const Parameters& p, const StateHolder& x, nb::handle q, nb::handle u,
              nb::handle acceleration) {
             check(a, p, x.get());
-            const auto d = a.inverse_dynamics_derivatives(
-                p, x.get(), to_vector(q, "q", a.q_size()), to_vector(u, "u", a.u_size()),
-                to_vector(acceleration, "a", a.u_size()));
+            const auto d = a.inverse_dynamics_derivatives(p, x.get(), to_vector(q, "q", a.q_size()),
+                                                          to_vector(u, "u", a.u_size()),
+                                                          to_vector(acceleration, "a", a.u_size()));
             return nb::make_tuple(to_numpy(RowMatX(d.by_q)), to_numpy(RowMatX(d.by_u)));
           },
           nb::arg("parameters"), nb::arg("state"), nb::arg("q"), nb::arg("u"), nb::arg("a"),
@@ -342,7 +354,8 @@ void bind_robot(nb::module_& m) {
           },
           nb::arg("parameters"), nb::arg("state"), nb::arg("targets"), nb::arg("q"),
           nb::arg("limits") = true, nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 200,
-          "(q, report): q near the given one with frames where `targets` says, {frame: point or Pose}.");
+          "(q, report): q near the given one with frames where `targets` says, {frame: point or "
+          "Pose}.");
 }
 
 }  // namespace orthant::python

@@ -67,7 +67,8 @@ template <class Visit>
 void for_each_node(const Model& model, Visit&& visit) {
   for (const FlexiblePart& part : model.flexible_parts())
     for (Index i = 0; i < part.node_count; ++i)
-      visit(part.q_begin + part.dim * i, part.v_begin[static_cast<std::size_t>(i)], Index{part.dim});
+      visit(part.q_begin + part.dim * i, part.v_begin[static_cast<std::size_t>(i)],
+            Index{part.dim});
 }
 
 /// Derivative by the tangent of q from that by the numbers of q; adds to `out`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // python/src/bind_step.cpp: step() and rollout(), without the GIL.
-// A rollout looks for ctrl-C about ten times a second.
+// A rollout looks for ctrl-C about ten times per second.
 #include "batch.hpp"
 #include "common.hpp"
 #include "orthant/base/error.hpp"
@@ -167,8 +167,8 @@ void bind_periodic_box(nb::module_& m) {
           },
           nb::arg("active") = std::array<bool, 3>{}, nb::arg("lo") = nb::make_tuple(0.0, 0.0, 0.0),
           nb::arg("hi") = nb::make_tuple(0.0, 0.0, 0.0), "lo, hi: corners [m].")
-      .def_prop_ro("active", [](const PeriodicBox& b) { return b.active; },
-                   "By direction.")
+      .def_prop_ro(
+          "active", [](const PeriodicBox& b) { return b.active; }, "By direction.")
       .def_prop_ro(
           "lo", [](const PeriodicBox& b) { return to_numpy(VecX(b.lo)); }, nb::rv_policy::move,
           "[m]")
@@ -204,7 +204,7 @@ void bind_enums(nb::module_& m) {
       .value("Fast", Accuracy::Fast, "less compliance, a fixed number of sweeps");
   nb::enum_<ConstraintScheme>(m, "ConstraintScheme", "Which contacts become rows.")
       .value("Manifold", ConstraintScheme::Manifold, "face manifolds, positions projected")
-      .value("Single", ConstraintScheme::Single, "one row a pair, solved once")
+      .value("Single", ConstraintScheme::Single, "one row per pair, solved once")
       .value("Relcp", ConstraintScheme::Relcp, "more rows until nothing overlaps")
       .value("Multisphere", ConstraintScheme::Multisphere, "rows of inscribed spheres");
   nb::enum_<Stabilisation>(m, "Stabilisation", "How errors of position are undone.")

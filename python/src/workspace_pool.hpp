@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // python/src/workspace_pool.hpp: scratch for steps, handed out and taken back.
 // A workspace carries no memory, so any will do; the pool saves growing a new one at every call. A
-// step may run inside another (a Python force that simulates), hence a stack and not one a thread.
-// What an exception left half-way is thrown away with its lease.
+// step may run inside another (a Python force that simulates), hence a stack and not one per
+// thread. What an exception left half-way is thrown away with its lease.
 #pragma once
 
 #include <exception>

@@ -153,10 +153,8 @@ ParallelMeter::~ParallelMeter() {
 ParallelMeter::Result ParallelMeter::read() {
   Meter& meter = *t_meter;
   const double now = thread_seconds();
-  Result result{.seconds = now - meter.begin,
-                .parallel = meter.parallel,
-                .loops = meter.loops,
-                .path = {}};
+  Result result{
+      .seconds = now - meter.begin, .parallel = meter.parallel, .loops = meter.loops, .path = {}};
   for (const double path : meter.path)
     result.path.push_back(result.seconds - meter.parallel + path);
   meter = {.begin = now};

@@ -218,8 +218,8 @@ void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
       // Where all of a level move each pair is looked at once: from the cell that comes first, and
       // within a cell from the smaller box.
       const bool once = same && begin_of_[l] == level.count;
-      const std::array<std::int32_t, 3> own = {
-          at_[i][0] - level.lo[0], at_[i][1] - level.lo[1], at_[i][2] - level.lo[2]};
+      const std::array<std::int32_t, 3> own = {at_[i][0] - level.lo[0], at_[i][1] - level.lo[1],
+                                               at_[i][2] - level.lo[2]};
       for (std::int32_t x = once ? own[0] : first[0]; x <= last[0]; ++x)
         for (std::int32_t y = once && x == own[0] ? own[1] : first[1]; y <= last[1]; ++y) {
           const auto row = static_cast<std::size_t>(level.first_cell) +

@@ -26,7 +26,7 @@ constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
 constexpr int kMaxSubSpheres = 128;
 constexpr Index kManyCorners = 16;  // of a hull whose own box is turned instead of its corners
-constexpr int kMaxAdvances = 32;  // of the flight of a fast pair
+constexpr int kMaxAdvances = 32;    // of the flight of a fast pair
 
 using Placed = CollisionWorkspace::Placed;
 
@@ -218,9 +218,9 @@ void add_half_space_pairs(const Model& model, std::span<const unsigned char> cha
   work.pairs.resize(work.bounded_pairs.size() + work.half_space_pairs.size());
   if (work.half_space_pairs.empty() || work.bounded_pairs.empty() ||
       before(work.half_space_pairs.back(), work.bounded_pairs.front())) {
-    std::copy(work.bounded_pairs.begin(), work.bounded_pairs.end(),
-              std::copy(work.half_space_pairs.begin(), work.half_space_pairs.end(),
-                        work.pairs.begin()));
+    std::copy(
+        work.bounded_pairs.begin(), work.bounded_pairs.end(),
+        std::copy(work.half_space_pairs.begin(), work.half_space_pairs.end(), work.pairs.begin()));
   } else {
     std::merge(work.bounded_pairs.begin(), work.bounded_pairs.end(), work.half_space_pairs.begin(),
                work.half_space_pairs.end(), work.pairs.begin(), before);
@@ -294,8 +294,8 @@ bool may_meet(const ShapePair& pair, bool either, double margin, double gap) {
 }
 
 bool has_sub_spheres(ShapeKind kind) {
-  return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule ||
-         kind == ShapeKind::Ellipsoid || kind == ShapeKind::Torus;
+  return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule || kind == ShapeKind::Ellipsoid ||
+         kind == ShapeKind::Torus;
 }
 
 /// All pairs of inscribed spheres of the two shapes that are nearer than `margin`.
@@ -445,8 +445,7 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
                                        margin + way, points);
   if (count == 0 || points[0].gap - pair.approach(points[0].normal, settings.either) > margin)
     return;
-  if (points[0].gap > margin && !may_meet(pair, settings.either, margin, points[0].gap))
-    return;
+  if (points[0].gap > margin && !may_meet(pair, settings.either, margin, points[0].gap)) return;
   const std::size_t begin = found.size();
   // A pair with one point keeps its key while the features that touch change.
   for (int i = 0; i < count; ++i)

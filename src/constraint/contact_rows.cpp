@@ -120,9 +120,8 @@ double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, co
     bounces = approaches && closes;
   }
   const double band = settings.touching * contact.size;
-  const bool counts_none =
-      !compliant && contact.gap > 0 && contact.gap <= band &&
-      settings.h * std::abs(row_rate(sides, contact.normal, v)) <= band;
+  const bool counts_none = !compliant && contact.gap > 0 && contact.gap <= band &&
+                           settings.h * std::abs(row_rate(sides, contact.normal, v)) <= band;
   const double gap = counts_none ? 0 : contact.gap;
   block.branch = choose_bias(gap, compliant, bounces, data);
   const double b_n = normal_bias(block.branch, gap, data);

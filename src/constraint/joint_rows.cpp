@@ -207,8 +207,7 @@ Index joint_limit_count(const Model& model) {
 
 Index joint_block_count(const Model& model) {
   Index count = joint_limit_count(model);
-  for (const Joint& j : model.joints())
-    count += j.motor.has_block() + (j.dry_friction != kNone);
+  for (const Joint& j : model.joints()) count += j.motor.has_block() + (j.dry_friction != kNone);
   return count;
 }
 
@@ -252,8 +251,8 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
       const double k = x[j.motor.stiffness], c = x[j.motor.damping], sum = h * k + c;
       const double speed =
           motor_speed(j.motor, x, t + h) + control(model, x, j.motor.speed_control, u);
-      const double error = nearest_turn(j, motor_residual(j, f, x, t + h) -
-                                               control(model, x, j.motor.target_control, u));
+      const double error = nearest_turn(
+          j, motor_residual(j, f, x, t + h) - control(model, x, j.motor.target_control, u));
       const double limit = j.motor.max_force == kNone ? 0 : x[j.motor.max_force] * h;
       append(j.motor.max_force == kNone ? Law::free() : Law::box(-limit, limit), 1,
              (k * error - c * speed) / sum);

@@ -86,7 +86,7 @@ struct BatchModel {
     int forward_size;
     int index, state, touched, integers;
   } at;
-  int warm;  ///< numbers a world keeps between steps
+  int warm;  ///< numbers per world keeps between steps
 };
 
 struct Settings {

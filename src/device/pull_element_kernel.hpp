@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// device/pull_element_kernel.hpp: the share of every body, joint and contact in the Lagrangian Λ of a
-// solve (pull_kernel.hpp), and its derivative by two poses (tangents, as everywhere in gradient/) and
-// by parameters: the formulas of element_kernel.hpp in dual numbers.
+// device/pull_element_kernel.hpp: the share of every body, joint and contact in the Lagrangian Λ of
+// a solve (pull_kernel.hpp), and its derivative by two poses (tangents, as everywhere in gradient/)
+// and by parameters: the formulas of element_kernel.hpp in dual numbers.
 #pragma once
 
 #include "device/step_kernel.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device/pull_kernel.hpp: reverse mode of one step of one world by the implicit function theorem.
-//   Λ = y·(H v − k − Cᵀγ − Dᵀλ) + z·(C v + e) + η·law(λ, D v + b)      stationary in (v, γ, λ) up to v̄
-//   (L_λᵀ + N L_wᵀ) η = D K⁻¹v̄,   p = L_wᵀη,   (y, −z) = K⁻¹(v̄ − Dᵀp),   x̄ = −∂Λ/∂x
+//   Λ = y·(H v − k − Cᵀγ − Dᵀλ) + z·(C v + e) + η·law(λ, D v + b)      stationary in (v, γ, λ) up
+//   to v̄ (L_λᵀ + N L_wᵀ) η = D K⁻¹v̄,   p = L_wᵀη,   (y, −z) = K⁻¹(v̄ − Dᵀp),   x̄ = −∂Λ/∂x
 // The step is made again from (q, v) and its impulses, without a search: that is the whole record.
 #pragma once
 

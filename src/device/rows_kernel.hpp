@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// device/rows_kernel.hpp: contacts and limits of one world => their rows D, biases b, and the matrix
-// N = D K⁻¹Dᵀ on the factor of tree_kernel.hpp.
+// device/rows_kernel.hpp: contacts and limits of one world => their rows D, biases b, and the
+// matrix N = D K⁻¹Dᵀ on the factor of tree_kernel.hpp.
 #pragma once
 
 #include "device/solve_kernel.hpp"

@@ -44,7 +44,8 @@ bool Crew::accept(const Model& model, std::span<const Contact> contacts,
   }
   ranks_.sum(counts, 3);
   contacts_ = counts[0];
-  accepted_ = contacts_ >= static_cast<std::int64_t>(kCutContacts) && counts[1] > 0 && counts[2] == 0;
+  accepted_ =
+      contacts_ >= static_cast<std::int64_t>(kCutContacts) && counts[1] > 0 && counts[2] == 0;
   return accepted_;
 }
 

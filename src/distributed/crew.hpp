@@ -19,7 +19,8 @@ struct Part {
   std::vector<unsigned char> owned;  // by dynamic body of the part
   struct Neighbour {
     int rank = 0;
-    /// Dynamic bodies of the part that both know, in the order of the whole: both have the same list.
+    /// Dynamic bodies of the part that both know, in the order of the whole: both have the same
+    /// list.
     std::vector<std::int32_t> shared;
     std::vector<std::int32_t> owner;  // rank, by `shared`
   };

@@ -17,8 +17,8 @@ std::uint64_t hilbert_place(const SweepCell& cell);
 
 class Cut {
  public:
-  /// Cells with bodies in them, along the curve, in `ranks` parts of about equal weight: bodies, and
-  /// the contacts that pushed last.
+  /// Cells with bodies in them, along the curve, in `ranks` parts of about equal weight: bodies,
+  /// and the contacts that pushed last.
   Cut(const Model& model, const State& state, const WarmStart& warm, const Vec3& gravity,
       double edge, int ranks);
 

@@ -2,8 +2,8 @@
 // distributed/distributed.cpp: the loop of the ranks. Rank 0 says what to do next, all do it.
 //   step:      own bodies and ghosts => contacts, sweeps of own cells => own bodies => ghosts
 //   complete:  own bodies and impulses of all ranks => the whole state on every rank
-// The bodies are shared out again when one has moved by half the skin: a body and its ghosts must not
-// miss a contact.
+// The bodies are shared out again when one has moved by half the skin: a body and its ghosts must
+// not miss a contact.
 #include "orthant/distributed/distributed.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ Vec3 centre_of(const Body& body, const VecX& q) { return q.segment<3>(body.q_beg
 
 struct DistributedRun::Impl : RunStepper {
   explicit Impl(const LoadedScene& s)
-      : scene(s), gravity(s.parameters.values.segment<3>(s.model.gravity())),
+      : scene(s),
+        gravity(s.parameters.values.segment<3>(s.model.gravity())),
         edge(crowd_cell_edge(s.model)) {}
 
   const LoadedScene& scene;
@@ -48,10 +49,10 @@ struct DistributedRun::Impl : RunStepper {
   std::optional<Part> part;
   std::unique_ptr<Crew> crew;
   std::unique_ptr<StepWorkspace> work;
-  State state, before;  // of the part
-  WarmStart warm;       // of contacts between bodies of the part
+  State state, before;   // of the part
+  WarmStart warm;        // of contacts between bodies of the part
   bool is_part = false;  // `state` is the present
-  VecX cut_q;           // of the part, at the cut
+  VecX cut_q;            // of the part, at the cut
   std::vector<Bytes> out, in;
 
   ~Impl() override = default;
@@ -92,7 +93,8 @@ struct DistributedRun::Impl : RunStepper {
     }
     std::sort(part->neighbours.begin(), part->neighbours.end(),
               [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    for (const Part::Neighbour& neighbour : part->neighbours) part->others.push_back(neighbour.rank);
+    for (const Part::Neighbour& neighbour : part->neighbours)
+      part->others.push_back(neighbour.rank);
     state = part->own.model.rest_state();
     cut_q.resize(0);
     crew = std::make_unique<Crew>(ranks, *cut, *part, gravity, edge, scene.settings.contact_margin);
@@ -168,8 +170,9 @@ struct DistributedRun::Impl : RunStepper {
     if (cut_q.size() == 0) return false;
     for (std::size_t i = 0; i < part->own.whole.size(); ++i) {
       const Body &a = scene.model.body(part->own.whole[i]), &b = part->own.model.bodies()[i];
-      if (a.is_dynamic() && (centre_of(a, whole.q) - centre_of(b, cut_q))
-                                    .lpNorm<Eigen::Infinity>() > 0.5 * kSkin * edge)
+      if (a.is_dynamic() &&
+          (centre_of(a, whole.q) - centre_of(b, cut_q)).lpNorm<Eigen::Infinity>() >
+              0.5 * kSkin * edge)
         return true;
     }
     return false;
@@ -382,9 +385,10 @@ DistributedRun::DistributedRun(const LoadedScene& scene) : impl_(std::make_uniqu
                 "cannot be shared out over ranks at accuracy exact; set step.accuracy to standard "
                 "or fast");
   if (s.periodic.any() || s.thermal_energy > 0 || s.drag_ratio != 1)
-    throw Error("scene",
-                "cannot be shared out over ranks: it has a periodic box, thermal kicks or drag with "
-                "a direction");
+    throw Error(
+        "scene",
+        "cannot be shared out over ranks: it has a periodic box, thermal kicks or drag with "
+        "a direction");
 }
 
 DistributedRun::~DistributedRun() {

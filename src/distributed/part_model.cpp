@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// distributed/part_model.cpp: builds the part by the rules of ModelBuilder, then copies every number:
-// what the builder would compute anew keeps its bits.
+// distributed/part_model.cpp: builds the part by the rules of ModelBuilder, then copies every
+// number: what the builder would compute anew keeps its bits.
 #include "distributed/part_model.hpp"
 
 #include <optional>
@@ -102,8 +102,7 @@ void require_parts(const Model& model) {
   need(model.flexible_parts().empty() && model.ties().empty(), "flexible parts");
   need(model.forces().empty(), "forces other than gravity");
   need(model.actuators().empty(), "actuators");
-  for (const BodyId id : model.dynamic_bodies())
-    need(!model.body(id).planar, "planar bodies");
+  for (const BodyId id : model.dynamic_bodies()) need(!model.body(id).planar, "planar bodies");
   need(model.dynamic_count() > 0, "no body that moves");
 }
 

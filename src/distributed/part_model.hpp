@@ -15,8 +15,8 @@ struct PartModel {
   std::vector<BodyId> whole;  ///< by body of the part: the body of the whole
 };
 
-/// All bodies that do not move by forces, and those marked, by dynamic body; uids and order as in the
-/// whole. Of models that keep require_parts().
+/// All bodies that do not move by forces, and those marked, by dynamic body; uids and order as in
+/// the whole. Of models that keep require_parts().
 PartModel part_model(const Model& whole, const Parameters& parameters,
                      std::span<const unsigned char> marked);
 

@@ -144,9 +144,8 @@ SpringElement joint_spring(const Model& model, const Parameters& parameters, con
   const JointRow row = joint_coordinate_row(joint.kind, joint.planar, f);
   const double k = joint.stiffness != kNone ? parameters[joint.stiffness] : 0;
   const double c = joint.damping != kNone ? parameters[joint.damping] : 0;
-  const double stretch = joint.stiffness == kNone ? 0
-                                                  : joint_coordinate(joint, f) -
-                                                        parameters[joint.rest];
+  const double stretch =
+      joint.stiffness == kNone ? 0 : joint_coordinate(joint, f) - parameters[joint.rest];
   SpringElement e;
   e.a = joint.a;
   e.b = joint.b;
@@ -168,8 +167,8 @@ SpringElement joint_spring(const Model& model, const Parameters& parameters, con
   e.stiffness(0, 0) = k;
   e.damping.resize(1, 1);
   e.damping(0, 0) = c;
-  e.inertia = ElementMatrix::Constant(
-      1, 1, joint.armature != kNone ? parameters[joint.armature] : 0.0);
+  e.inertia =
+      ElementMatrix::Constant(1, 1, joint.armature != kNone ? parameters[joint.armature] : 0.0);
   e.energy = 0.5 * k * stretch * stretch;
   return e;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // force/elements.hpp: everything that pushes, one by one, in model order.
 // A spring element acts between two bodies through a Jacobian J of one row (joint coordinate) or
-// three (the difference of two points): generalised force J'F, implicit part J'(h^2 K + h C + A)J, A
-// the armature of a joint.
+// three (the difference of two points): generalised force J'F, implicit part J'(h^2 K + h C + A)J,
+// A the armature of a joint.
 #pragma once
 
 #include "orthant/model/joint_kernel.hpp"
@@ -56,8 +56,7 @@ void for_each_spring(const Model& model, const Parameters& parameters, const Vec
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Spring) use(point_spring(model, parameters, q, v, force));
   for (const Joint& joint : model.joints())
-    if (joint.has_spring())
-      use(joint_spring(model, parameters, q, v, joint));
+    if (joint.has_spring()) use(joint_spring(model, parameters, q, v, joint));
 }
 
 }  // namespace orthant::internal

@@ -38,8 +38,8 @@ class AtBody : public ForceCallback {
     if (finite) return out;
     std::string place;
     for (const double c : at.x) place += (place.empty() ? "" : ", ") + std::to_string(c);
-    throw Error(where_, "the formula is not finite at (" + place + "), t = " +
-                            std::to_string(at.t) + ", where body '" + name_ + "' is");
+    throw Error(where_, "the formula is not finite at (" + place +
+                            "), t = " + std::to_string(at.t) + ", where body '" + name_ + "' is");
   }
 
  private:

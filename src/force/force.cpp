@@ -36,8 +36,7 @@ bool has_coupling(const Model& model) {
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Spring && couples(model, force.a, force.b)) return true;
   for (const Joint& joint : model.joints())
-    if (joint.has_spring() && couples(model, joint.a, joint.b))
-      return true;
+    if (joint.has_spring() && couples(model, joint.a, joint.b)) return true;
   return false;
 }
 

@@ -13,8 +13,17 @@ namespace {
 
 constexpr std::size_t kMaxText = 4096, kMaxStack = 128;
 
-enum Code : std::uint8_t { kConstant, kVariable, kAdd, kSubtract, kMultiply, kDivide, kNegate,
-                           kRaise, kCall };
+enum Code : std::uint8_t {
+  kConstant,
+  kVariable,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kNegate,
+  kRaise,
+  kCall
+};
 enum Variable : std::uint8_t { kX, kY, kZ, kVx, kVy, kVz, kR, kT };
 constexpr std::string_view kVariables[] = {"x", "y", "z", "vx", "vy", "vz", "r", "t"};
 
@@ -161,7 +170,8 @@ class FormulaReader : ArithmeticReader<FormulaReader, Piece> {
     for (const Function& f : kFunctions) known.push_back(f.name);
     const std::string near = nearest_spelling(word, known.data(), known.size());
     std::string list;
-    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+    for (const std::string_view name : known)
+      list += (list.empty() ? "" : ", ") + std::string(name);
     fail("unknown name '" + word.substr(0, 40) + "'" +
          (near.empty() ? "" : " (did you mean '" + near + "'?)") + "; known: " + list);
   }

@@ -49,7 +49,7 @@ double norm_of_rows(const double* w, Index begin, Index count) {
 /// face gives each normal does.
 class PairSets {
  public:
-  /// `single`: one row a pair and round, each of which counts by itself.
+  /// `single`: one row per pair and round, each of which counts by itself.
   explicit PairSets(std::string& out, bool single = false) : out_(out), single_(single) {}
   ~PairSets() { flush(); }
   PairSets(const PairSets&) = delete;

@@ -346,7 +346,8 @@ inline void position_contact_adjoint(Pull& r, const Contact& contact, Index numb
       c.add_impulse(lambda * c.normal, weights_on(r, c.body_a()), weights_on(r, c.body_b()));
   c.add_relative(y * c.normal, a, b);
   c.by_normal = lambda * by_F + y * c.relative(a, b);
-  c.by_gap = (block.branch == BiasBranch::Clipped ? 0.0 : y) + (weights.gap.size() > 0 ? weights.gap[number] : 0.0);
+  c.by_gap = (block.branch == BiasBranch::Clipped ? 0.0 : y) +
+             (weights.gap.size() > 0 ? weights.gap[number] : 0.0);
   c.finish();
 }
 

@@ -107,14 +107,16 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   const Twist after_a = end(a), after_b = end(b);
   const Vec3 moving =
       point_velocity(after_a, block.lever_a) - point_velocity(after_b, block.lever_b);
-  const double still = kStill * (1 + moving.norm() + after_a.angular.norm() + after_b.angular.norm());
+  const double still =
+      kStill * (1 + moving.norm() + after_a.angular.norm() + after_b.angular.norm());
   const bool convex = friction != FrictionModel::Coulomb;
   const bool pyramid = friction == FrictionModel::Pyramid;
   const Vec3 slide = moving - n.dot(moving) * n;
   if (block.material.friction == 0 && block.dim == 1 && slide.norm() > still) {
     const bool sides = pyramid && !a.planar;
-    out.friction.force = impulse * (sides ? pyramid_direction(block, slide, x.record.rows.pyramid_directions)
-                                          : Vec3(-slide.normalized()));
+    out.friction.force =
+        impulse * (sides ? pyramid_direction(block, slide, x.record.rows.pyramid_directions)
+                         : Vec3(-slide.normalized()));
     // The convex law opens as it slides; the linear one, a pair of rows, does not.
     if (convex && !pyramid) out.friction.normal = -slide.norm();
   }
@@ -130,9 +132,9 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
                                   point_velocity(twist_in(b, x.record.v), block.lever_b));
     const bool impact = x.record.kind == SolveKind::Impact;
     // In a step the bias is min(βΦ/h, ε D_n v): with a gap open it jumps, see find_edges().
-    if (approach < 0 && (impact || (contact.gap <= 0 && x.record.rows.beta == 0 &&
-                                    !x.record.rows.impacts_located &&
-                                    approach < -x.record.rows.restitution_threshold)))
+    if (approach < 0 &&
+        (impact || (contact.gap <= 0 && x.record.rows.beta == 0 && !x.record.rows.impacts_located &&
+                    approach < -x.record.rows.restitution_threshold)))
       out.bounce.normal = approach;
   }
   return out;
@@ -159,64 +161,66 @@ bool has_zero(const ContactMaterial& m) {
 void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
                 const SolveOutputs& weights, SolveInputs& in) {
   const VecX& balance = weights.equations.balance;
-  for_each_pushing(x.record, x.answer.lambda, blocks, [&](Index number, const Contact& contact,
-                                                          const ContactBlock& block, double impulse) {
-    if (!has_zero(block.material)) return;
-    const auto weight = [&](BodyId id) {
-      const Body& body = x.model.body(id);
-      return body.is_dynamic() ? twist_in(body, balance) : Twist{};
-    };
-    const Twist a = weight(contact.body_a), b = weight(contact.body_b);
-    Vec3 by_force = point_velocity(a, block.lever_a) - point_velocity(b, block.lever_b);
-    if (weights.impulse_W.size() > 0) by_force += weights.impulse_W.col(number);
-    const Vec3 by_torque = a.angular - b.angular;
-    const double by_normal = weights.equations.blocks[block.row];
-    const Responses all = respond(x, contact, block, friction, impulse);
-    for (const Coefficient which : kCoefficients) {
-      if (value_of(block.material, which) > 0) continue;
-      const Response& r = which == Coefficient::Friction      ? all.friction
-                          : which == Coefficient::Restitution ? all.bounce
-                                                              : all.rolling;
-      const double by = r.force.dot(by_force) + r.torque.dot(by_torque) + r.normal * by_normal;
-      if (by == 0) continue;
-      for (const Source& source :
-           sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
-                      x.model.shape(contact.shape_b).material, which))
-        in.parameters[source.place] += source.slope * by;
-    }
-  });
+  for_each_pushing(
+      x.record, x.answer.lambda, blocks,
+      [&](Index number, const Contact& contact, const ContactBlock& block, double impulse) {
+        if (!has_zero(block.material)) return;
+        const auto weight = [&](BodyId id) {
+          const Body& body = x.model.body(id);
+          return body.is_dynamic() ? twist_in(body, balance) : Twist{};
+        };
+        const Twist a = weight(contact.body_a), b = weight(contact.body_b);
+        Vec3 by_force = point_velocity(a, block.lever_a) - point_velocity(b, block.lever_b);
+        if (weights.impulse_W.size() > 0) by_force += weights.impulse_W.col(number);
+        const Vec3 by_torque = a.angular - b.angular;
+        const double by_normal = weights.equations.blocks[block.row];
+        const Responses all = respond(x, contact, block, friction, impulse);
+        for (const Coefficient which : kCoefficients) {
+          if (value_of(block.material, which) > 0) continue;
+          const Response& r = which == Coefficient::Friction      ? all.friction
+                              : which == Coefficient::Restitution ? all.bounce
+                                                                  : all.rolling;
+          const double by = r.force.dot(by_force) + r.torque.dot(by_torque) + r.normal * by_normal;
+          if (by == 0) continue;
+          for (const Source& source :
+               sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
+                          x.model.shape(contact.shape_b).material, which))
+            in.parameters[source.place] += source.slope * by;
+        }
+      });
 }
 
 void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
                 const SolveInputs& direction, SolveOutputs& changes) {
   VecX& balance = changes.equations.balance;
-  for_each_pushing(x.record, x.answer.lambda, blocks, [&](Index, const Contact& contact,
-                                                          const ContactBlock& block, double impulse) {
-    if (!has_zero(block.material)) return;
-    const Responses all = respond(x, contact, block, friction, impulse);
-    Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
-    for (const Coefficient which : kCoefficients) {
-      if (value_of(block.material, which) > 0) continue;
-      double change = 0;
-      for (const Source& source :
-           sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
-                      x.model.shape(contact.shape_b).material, which))
-        change += source.slope * direction.parameters[source.place];
-      const Response& r = which == Coefficient::Friction      ? all.friction
-                          : which == Coefficient::Restitution ? all.bounce
-                                                              : all.rolling;
-      force += change * r.force;
-      torque += change * r.torque;
-      changes.equations.blocks[block.row] += change * r.normal;
-    }
-    const auto put = [&](BodyId id, const Vec3& lever, double sign) {
-      const Body& body = x.model.body(id);
-      if (body.is_dynamic())
-        add_twist(body, sign * force, sign * (lever.cross(force) + torque), balance);
-    };
-    put(contact.body_a, block.lever_a, 1);
-    put(contact.body_b, block.lever_b, -1);
-  });
+  for_each_pushing(
+      x.record, x.answer.lambda, blocks,
+      [&](Index, const Contact& contact, const ContactBlock& block, double impulse) {
+        if (!has_zero(block.material)) return;
+        const Responses all = respond(x, contact, block, friction, impulse);
+        Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
+        for (const Coefficient which : kCoefficients) {
+          if (value_of(block.material, which) > 0) continue;
+          double change = 0;
+          for (const Source& source :
+               sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
+                          x.model.shape(contact.shape_b).material, which))
+            change += source.slope * direction.parameters[source.place];
+          const Response& r = which == Coefficient::Friction      ? all.friction
+                              : which == Coefficient::Restitution ? all.bounce
+                                                                  : all.rolling;
+          force += change * r.force;
+          torque += change * r.torque;
+          changes.equations.blocks[block.row] += change * r.normal;
+        }
+        const auto put = [&](BodyId id, const Vec3& lever, double sign) {
+          const Body& body = x.model.body(id);
+          if (body.is_dynamic())
+            add_twist(body, sign * force, sign * (lever.cross(force) + torque), balance);
+        };
+        put(contact.body_a, block.lever_a, 1);
+        put(contact.body_b, block.lever_b, -1);
+      });
 }
 
 void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to) {
@@ -253,8 +257,7 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
       for (const Source& source : sources_of(model, parameters, a, b, which)) {
         const bool zero = x[source.place] == 0;
         const bool one = which == Coefficient::Restitution && x[source.place] == 1;
-        const bool given = rigid && source.given &&
-                           !(jumps && which == Coefficient::Restitution) &&
+        const bool given = rigid && source.given && !(jumps && which == Coefficient::Restitution) &&
                            !(rows && source.kink && which == Coefficient::Friction);
         if (zero) note(source.place, given);
         if (one) note(source.place, true);
@@ -280,27 +283,26 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
     note_hard(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material);
   for (const FlexibleContact& contact : record.contacts.flexible)
     note_hard(contact.material_a, contact.material_b);
-  for_each_pushing(record, record.solution.lambda, blocks,
-                   [&](Index, const Contact& contact, const ContactBlock& block, double) {
-                     // A bounce would leave a gap open that is closed without one.
-                     const bool soft = block.material.compliance > 0;
-                     const bool jumps = record.kind != SolveKind::Impact &&
-                                        block.material.restitution == 0 && contact.gap > 0 &&
-                                        record.rows.restitution &&
-                                        (soft || !record.rows.impacts_located);
-                     note_all(model.shape(contact.shape_a).material,
-                              model.shape(contact.shape_b).material, true, jumps,
-                              block.material.friction == 0 && block.dim > 1);
-                     if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
-                     note_ball(contact.shape_a);
-                     note_ball(contact.shape_b);
-                   });
+  for_each_pushing(
+      record, record.solution.lambda, blocks,
+      [&](Index, const Contact& contact, const ContactBlock& block, double) {
+        // A bounce would leave a gap open that is closed without one.
+        const bool soft = block.material.compliance > 0;
+        const bool jumps = record.kind != SolveKind::Impact && block.material.restitution == 0 &&
+                           contact.gap > 0 && record.rows.restitution &&
+                           (soft || !record.rows.impacts_located);
+        note_all(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material, true,
+                 jumps, block.material.friction == 0 && block.dim > 1);
+        if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
+        note_ball(contact.shape_a);
+        note_ball(contact.shape_b);
+      });
   const std::size_t rigid = record.contacts.contacts.size();
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return;
   for (std::size_t c = 0; c < record.contacts.flexible.size() && rigid + c < blocks.size(); ++c)
     if (record.solution.lambda[blocks[rigid + c].row] > 0)
-      note_all(record.contacts.flexible[c].material_a, record.contacts.flexible[c].material_b, false,
-               true, false);
+      note_all(record.contacts.flexible[c].material_a, record.contacts.flexible[c].material_b,
+               false, true, false);
 }
 
 }  // namespace orthant::internal

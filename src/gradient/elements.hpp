@@ -266,8 +266,8 @@ void armature_element(R& r, const Joint& joint) {
   r.velocity(joint.b, b);
   const PairTwist<T> begin{linear_part(joint.planar, a), angular_part(joint.planar, a),
                            linear_part(joint.planar, b), angular_part(joint.planar, b)};
-  const T push = r.parameter(joint.armature) *
-                 (rate_of(row, begin) - rate_of(row, end_twists(r, joint)));
+  const T push =
+      r.parameter(joint.armature) * (rate_of(row, begin) - rate_of(row, end_twists(r, joint)));
   put_pair(r, joint, along_row<T>(row, push), 1);
 }
 
@@ -278,9 +278,8 @@ void joint_spring_element(R& r, const Joint& joint) {
   const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, f);
   const T stiffness = joint.stiffness != kNone ? r.parameter(joint.stiffness) : T(0);
   const T damping = joint.damping != kNone ? r.parameter(joint.damping) : T(0);
-  const T stretch = joint.stiffness == kNone ? T(0)
-                                             : joint_coordinate<T>(joint, f) -
-                                                   r.parameter(joint.rest);
+  const T stretch =
+      joint.stiffness == kNone ? T(0) : joint_coordinate<T>(joint, f) - r.parameter(joint.rest);
   const PairTwist<T> end = end_twists(r, joint);
   const T push =
       joint_spring_balance<T>(stiffness, damping, stretch, rate_of(row, end), r.duration());
@@ -512,7 +511,8 @@ void position_contact_element(R& r, const Contact& contact, Index number,
   if (block.branch != BiasBranch::Clipped) w += c.point.gap;
   r.block_row(block.row, w);
   const Vec3T<T> zero(T(0), T(0), T(0));
-  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[block.row])), zero);
+  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[block.row])),
+              zero);
 }
 
 // --- joints -------------------------------------------------------------------------------------
@@ -555,8 +555,7 @@ ScalarOf<R> servo_offset(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& 
   const T k = r.parameter(j.motor.stiffness), c = r.parameter(j.motor.damping), sum = h * k + c;
   const T speed = r.parameter(j.motor.velocity) + slope_at(r, j.motor.table, t) +
                   control(j.motor.speed_control);
-  const T error =
-      nearest_turn<T>(j, motor_error(r, j, f, t) - control(j.motor.target_control));
+  const T error = nearest_turn<T>(j, motor_error(r, j, f, t) - control(j.motor.target_control));
   return (k * error - c * speed) / sum + T(lambda) / (h * sum);
 }
 

@@ -29,12 +29,13 @@ class Finder {
     for (const Force& force : model_.forces()) {
       if (force.kind != ForceKind::Spring) continue;
       const bool planar = force.a != kWorld ? model_.body(force.a).planar
-                          : force.b != kWorld && model_.body(force.b).planar;
+                                            : force.b != kWorld && model_.body(force.b).planar;
       const Index n = planar ? 2 : 3;
       const double* p = x + force.parameter_begin;
       const auto end = [&](BodyId id, const double* point) {
         const Vec3 local(point[0], point[1], planar ? 0 : point[2]);
-        return id == kWorld ? local : transform(body_pose<double>(model_.body(id), r_.q.data()), local);
+        return id == kWorld ? local
+                            : transform(body_pose<double>(model_.body(id), r_.q.data()), local);
       };
       const double length = (end(force.a, p) - end(force.b, p + n)).norm();
       const double stiffness = p[2 * n], rest = p[2 * n + 2];
@@ -53,8 +54,9 @@ class Finder {
       // The bias is ε D_n v, whatever the gap.
       if (!impact && blocks_[c].branch == BiasBranch::Restitution) continue;
       if (std::abs(contacts[c].gap) <= tolerance(contacts[c]))
-        note(out.start, name(contacts[c]) + (impact ? " meet at the very start of the step"
-                                                    : " touch at the start: gap 0 to the tolerance"));
+        note(out.start,
+             name(contacts[c]) + (impact ? " meet at the very start of the step"
+                                         : " touch at the start: gap 0 to the tolerance"));
     }
     const std::size_t first = contacts.size();
     const std::vector<FlexibleContact>& flexible = r_.contacts.flexible;
@@ -65,8 +67,7 @@ class Finder {
     for (std::size_t j = 0; j < model_.joints().size(); ++j) {
       const Joint& joint = model_.joints()[j];
       if (impact || (joint.lower == kNone && joint.upper == kNone)) continue;
-      const double at =
-          joint_coordinate(model_, parameters_, r_.q, JointId(static_cast<Index>(j)));
+      const double at = joint_coordinate(model_, parameters_, r_.q, JointId(static_cast<Index>(j)));
       for (const Index limit : {joint.lower, joint.upper})
         if (limit != kNone && std::abs(at - parameters_.values[limit]) <= kAtLimit)
           note(out.start, "joint '" + joint.name + "' is at its limit at the start");
@@ -106,7 +107,8 @@ class Finder {
     const std::vector<Contact>& contacts = r_.contacts.contacts;
     for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
       const double gap = contacts[c].gap;
-      const double band = r_.rows.touching / settings_.projection_tolerance * tolerance(contacts[c]);
+      const double band =
+          r_.rows.touching / settings_.projection_tolerance * tolerance(contacts[c]);
       if (gap > 0 && gap <= band && pushes(blocks_[c]) && blocks_[c].material.compliance == 0) {
         note(out.here, "gaps of a pile within ten tolerances count as none");
         return;
@@ -124,13 +126,15 @@ class Finder {
     return settings_.projection_tolerance * contact.size;
   }
   std::string name(const Contact& contact) const {
-    return "'" + model_.body(contact.body_a).name + "' and '" + model_.body(contact.body_b).name + "'";
+    return "'" + model_.body(contact.body_a).name + "' and '" + model_.body(contact.body_b).name +
+           "'";
   }
   bool is_flush(std::size_t begin, std::size_t end) const {
     const std::vector<Contact>& contacts = r_.contacts.contacts;
     const ShapeInstance &a = model_.shape(contacts[begin].shape_a),
                         &b = model_.shape(contacts[begin].shape_b);
-    if (a.shape.kind() == ShapeKind::HalfSpace || b.shape.kind() == ShapeKind::HalfSpace) return false;
+    if (a.shape.kind() == ShapeKind::HalfSpace || b.shape.kind() == ShapeKind::HalfSpace)
+      return false;
     if (end - begin < (a.planar() ? 2u : 3u)) return false;
     double lowest = contacts[begin].gap, highest = lowest;
     bool closed = false;

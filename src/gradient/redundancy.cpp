@@ -51,7 +51,8 @@ namespace {
 constexpr double kDepends = 1e-6;  // of the derivative: less is rounding
 constexpr Index kFace = 4;         // contacts of one face that are more than it needs
 constexpr const char* kOpen =
-    "redundant contacts slide and leave the motion open: the derivative is that of the answer found";
+    "redundant contacts slide and leave the motion open: the derivative is that of the answer "
+    "found";
 constexpr const char* kAmbiguous =
     "redundant contacts: their impulses are not unique, and the derivative depends on which were "
     "found";
@@ -112,8 +113,8 @@ bool Stage::may_be_redundant(bool forwards) const {
       continue;
     ++face;
     sliding += certificate().states[row] == ContactState::Slide;
-    if (forwards && face >= kFace && sliding > 0 && assembly_.problem.laws[static_cast<std::size_t>(
-                                            assembly_.blocks[c].block)].is_exact())
+    if (forwards && face >= kFace && sliding > 0 &&
+        assembly_.problem.laws[static_cast<std::size_t>(assembly_.blocks[c].block)].is_exact())
       return true;
     if (c > 0 && one.body_a == contacts[c - 1].body_a && one.body_b == contacts[c - 1].body_b &&
         (one.normal - contacts[c - 1].normal).norm() < 1e-9)
@@ -138,8 +139,7 @@ void Stage::compare_impulses(const SolveInputs& found, const SolveInputs& other)
   change.u -= found.u;
   change.parameters -= found.parameters;
   change.duration -= found.duration;
-  if (largest(change) > kDepends * std::max(largest(found), largest(other)))
-    reason_ = kAmbiguous;
+  if (largest(change) > kDepends * std::max(largest(found), largest(other))) reason_ = kAmbiguous;
 }
 
 void Stage::compare_tangents(const VecX& by_other, const VecX& found) {

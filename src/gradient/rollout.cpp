@@ -70,10 +70,10 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   all.residual = std::max(all.residual, one.residual);
 }
 
-/// Rows on a border: does it matter which side is taken? A foot of a robot that stands is on a border
-/// of every correction of positions, and no change moves it there that does not break a joint. The
-/// differences that other choices make are carried back to the start beside the derivative; most end
-/// on the way.
+/// Rows on a border: does it matter which side is taken? A foot of a robot that stands is on a
+/// border of every correction of positions, and no change moves it there that does not break a
+/// joint. The differences that other choices make are carried back to the start beside the
+/// derivative; most end on the way.
 class Choices {
  public:
   Choices(const StepSettings& steps, const StepGradientSettings& used) {

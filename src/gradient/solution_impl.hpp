@@ -36,7 +36,7 @@ struct SolutionGradient::Impl {
   VecX rhs, unknown, defect, trial, product;
   VecX incoming, outgoing, law_part;  // of a product
   JudgeWorkspace judged;
-  Solution free;         // see free_impulse()
+  Solution free;  // see free_impulse()
   bool searched = false;
 
   void differentiate_laws(const ProblemScale& scale);
@@ -44,8 +44,8 @@ struct SolutionGradient::Impl {
   void settle_pyramids();
   /// Contacts on a border that another answer, with the same motion, holds strictly inside.
   void settle_redundant();
-  /// Some impulses of these blocks, `size` rows, do the same to the velocities as those found and are
-  /// strictly inside all cones.
+  /// Some impulses of these blocks, `size` rows, do the same to the velocities as those found and
+  /// are strictly inside all cones.
   bool holds_inside(std::span<const std::size_t> rows, Index size) const;
   /// Moves x to the central path and differentiates the laws there.
   void follow_path();

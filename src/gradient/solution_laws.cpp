@@ -51,8 +51,7 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
     }
     BlockDerivative& out = blocks[c];
     KinkChoice kink = c < settings.blocks.size() ? settings.blocks[c] : settings.kink;
-    if (kink == KinkChoice::Alternate)
-      kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
+    if (kink == KinkChoice::Alternate) kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
     if (law.is_separable()) {
       separable_block(law, z, size, settings, kink, out);
     } else {

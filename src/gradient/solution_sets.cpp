@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/solution_sets.cpp: rows that look as if they were on a border, and are not.
-// A pyramid: λ_f of a contact that sticks are not unique, those of one that is open do nothing. Only
+// A pyramid: λ_f of a contact that sticks are not unique, those of one that is open do nothing.
+// Only
 //   the sums Σ d_i λ_f,i move bodies: stick where the contact holds with less than μ λ_n.
 // Redundant contacts: λ + ν with D_Cᵀν = 0 is as good an answer as λ. Where one of them is strictly
-//   inside all its cones, every contact of C stays closed under small changes, and the motion has one
-//   derivative; that a solver left a corner of the box without a load says nothing.
+//   inside all its cones, every contact of C stays closed under small changes, and the motion has
+//   one derivative; that a solver left a corner of the box without a load says nothing.
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
@@ -20,10 +21,10 @@ using internal::BlockDerivative;
 
 namespace {
 
-constexpr Index kMostRows = 160;   // of an island whose other answers are looked at
-constexpr int kMostRounds = 200;   // of the search for one inside
-constexpr double kInside = 1e-2;   // of the load: how far inside is aimed at
-constexpr double kEnough = 1e-3;   // and what is taken
+constexpr Index kMostRows = 160;  // of an island whose other answers are looked at
+constexpr int kMostRounds = 200;  // of the search for one inside
+constexpr double kInside = 1e-2;  // of the load: how far inside is aimed at
+constexpr double kEnough = 1e-3;  // and what is taken
 constexpr double kDependent = 1e-9;
 
 void set_state(BlockDerivative& block, int dim, ContactState state) {
@@ -108,7 +109,8 @@ void SolutionGradient::Impl::settle_pyramids() {
 void SolutionGradient::Impl::settle_redundant() {
   if (!settings.settle || !p->F.empty() || settings.mode != GradientMode::Exact) return;
   const auto floats = [&](std::size_t c) {
-    return blocks[c].closed && blocks[c].state[0] == ContactState::Floating && is_contact(p->laws[c]);
+    return blocks[c].closed && blocks[c].state[0] == ContactState::Floating &&
+           is_contact(p->laws[c]);
   };
   std::vector<unsigned char> done(blocks.size(), 0);
   for (std::size_t first = 0; first < blocks.size(); ++first) {
@@ -137,7 +139,8 @@ void SolutionGradient::Impl::settle_redundant() {
 bool SolutionGradient::Impl::holds_inside(std::span<const std::size_t> rows, Index size) const {
   // Columns: impulses in units of √τ; rows: what each does to the velocities.
   Index width = 0;
-  for (const BlockRows::Entry& entry : p->D.entries(static_cast<Index>(rows[0]))) width += entry.width;
+  for (const BlockRows::Entry& entry : p->D.entries(static_cast<Index>(rows[0])))
+    width += entry.width;
   MatX B(width, size);
   VecX y(size), unit(size);
   Index at = 0;

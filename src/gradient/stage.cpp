@@ -96,7 +96,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
   if (record.scaled && works_from_outside())
-    reason_ = "bodies whose motion is given do work in an impact: the scale of its restitution is held";
+    reason_ =
+        "bodies whose motion is given do work in an impact: the scale of its restitution is held";
   if (!is_interval()) return;
   // With impact events an interval is shorter because of one, whose time is differentiated.
   if (!model.flexible_parts().empty() && record.duration < settings.h && !settings.impact_events)

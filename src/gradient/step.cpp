@@ -459,7 +459,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
   put(after.q, in.q, "incoming gradient by q");
   put(after.v, in.v, "incoming gradient by v");
   if (!solves.empty() && solves.size() != m.stages.size())
-    throw Error("incoming gradient by solves", "expected one a solve of the record, " +
+    throw Error("incoming gradient by solves", "expected one per solve of the record, " +
                                                    std::to_string(m.stages.size()) + ", got " +
                                                    std::to_string(solves.size()));
   double by_left = 0;  // by the time that is left after the stage at hand

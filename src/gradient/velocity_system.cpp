@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/velocity_system.cpp: the derivative's linear system with impulses eliminated.
 // Everything is a product of small dense blocks; their sizes are passed as constants where they are
-// the usual ones, three or six velocities a body, which is half of the time.
+// the usual ones, three or six velocities per body, which is half of the time.
 #include "gradient/velocity_system.hpp"
 
 #include <Eigen/Core>

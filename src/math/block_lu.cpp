@@ -343,8 +343,7 @@ bool BlockLu::factorize(const BlockRows& A) {
         const double* U = values_.data() + upper_[u].at;
         double* to = values_.data() + place_[j];
         with_size(dk, [&](auto inner) {
-          with_size(dim_[j],
-                    [&](auto columns) { subtract_product(L, U, to, d, inner, columns); });
+          with_size(dim_[j], [&](auto columns) { subtract_product(L, U, to, d, inner, columns); });
         });
       }
     }

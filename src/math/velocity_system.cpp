@@ -207,8 +207,7 @@ void VelocitySystem::analyze(const VelocityMatrix& H, const BlockRows& C, const 
     return i < velocity_blocks_ ? H.block_size(i) : C.dim(i - velocity_blocks_);
   };
   const auto begin = [&](Index i) {
-    return i < velocity_blocks_ ? H.block_begin(i)
-                                : H.rows() + C.row_begin(i - velocity_blocks_);
+    return i < velocity_blocks_ ? H.block_begin(i) : H.rows() + C.row_begin(i - velocity_blocks_);
   };
   for (Index i = 0; i < velocity_blocks_ + bilateral_blocks_; ++i) {
     matrix_.begin_row(dim(i));

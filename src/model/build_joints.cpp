@@ -65,8 +65,7 @@ void ModelBuilder::Build::joints() {
     m.joints_.push_back(std::move(j));
   }
   for (Joint& j : m.joints_)
-    if (j.motor.kind != MotorKind::None && !j.motor.has_block())
-      j.motor_row = m.bilateral_count_++;
+    if (j.motor.kind != MotorKind::None && !j.motor.has_block()) j.motor_row = m.bilateral_count_++;
 }
 
 void ModelBuilder::Build::exclusions() {
@@ -233,9 +232,10 @@ void ModelBuilder::Build::joint_coordinate(const JointSpec& s, Joint& j, const s
   const bool any = s.lower || s.upper || s.stiffness != 0 || s.damping != 0 ||
                    s.dry_friction != 0 || s.armature != 0 || s.motor.kind != MotorKind::None;
   if (any && !j.has_coordinate())
-    throw Error(where,
-                "limits, motors, springs, dry friction and armature need a joint with one coordinate: "
-                "Revolute, Prismatic or Distance");
+    throw Error(
+        where,
+        "limits, motors, springs, dry friction and armature need a joint with one coordinate: "
+        "Revolute, Prismatic or Distance");
   const bool both = s.lower && s.upper && std::isfinite(*s.lower) && std::isfinite(*s.upper);
   for (const auto& limit : {s.lower, s.upper}) {
     if (!limit || std::isinf(*limit)) continue;

@@ -282,8 +282,8 @@ void validate(const Model& model, const Parameters& parameters, std::string_view
     if (pair.friction != kNone) internal::need_friction(object, "friction", x[pair.friction]);
     if (pair.restitution != kNone)
       internal::need_fraction(object, "restitution", x[pair.restitution]);
-    for (const auto& [place, what] : {std::pair{pair.rolling_friction, "rolling_friction"},
-                                      {pair.compliance, "compliance"}})
+    for (const auto& [place, what] :
+         {std::pair{pair.rolling_friction, "rolling_friction"}, {pair.compliance, "compliance"}})
       if (place != kNone) internal::need_not_negative(object, what, x[place]);
   }
   for (const Force& force : model.forces()) {
@@ -304,8 +304,8 @@ void validate(const Model& model, const Parameters& parameters, std::string_view
                                       {joint.motor.max_force, "motor.max_force"}})
       if (place != kNone) internal::need_not_negative(object, what, x[place]);
     if (joint.lower != kNone && joint.upper != kNone && !(x[joint.lower] <= x[joint.upper]))
-      internal::refuse(object, "the lower limit", "at most the upper one, " + to_text(x[joint.upper]),
-                       x[joint.lower]);
+      internal::refuse(object, "the lower limit",
+                       "at most the upper one, " + to_text(x[joint.upper]), x[joint.lower]);
   }
 }
 

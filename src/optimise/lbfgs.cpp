@@ -157,9 +157,9 @@ TrajectoryStop lbfgs_round(Round& round, Motion& motion) {
     std::vector<bool> free(static_cast<std::size_t>(n));
     double promise = 0;
     for (Index i = 0; i < n; ++i) {
-      free[static_cast<std::size_t>(i)] = !((now.x[i] <= now.lower[i] && g[i] > 0) ||
-                                            (now.x[i] >= now.upper[i] && g[i] < 0) ||
-                                            now.lower[i] == now.upper[i]);
+      free[static_cast<std::size_t>(i)] =
+          !((now.x[i] <= now.lower[i] && g[i] > 0) || (now.x[i] >= now.upper[i] && g[i] < 0) ||
+            now.lower[i] == now.upper[i]);
       if (free[static_cast<std::size_t>(i)])
         promise = std::max(promise, std::abs(g[i]) * now.scale[i]);
     }

@@ -2,8 +2,8 @@
 // optimise/loss_aware.cpp: the reverse walk with the element at kinks chosen by the loss.
 // A contact on a border leaves a choice of the generalised Jacobian, and each choice a direction of
 // steepest descent. Which of them is one is a question about the step, not about its linearisation:
-// each is tried, and the one that lowers ḡ·(q⁺, v⁺) most is taken. One choice for all contacts first,
-// then contact by contact from there.
+// each is tried, and the one that lowers ḡ·(q⁺, v⁺) most is taken. One choice for all contacts
+// first, then contact by contact from there.
 #include <algorithm>
 #include <cmath>
 
@@ -47,8 +47,9 @@ double real_change(const RolloutTape& tape, const StepRecord& record, const Stat
 StepCotangent choose(const RolloutTape& tape, const StepRecord& record, const StateCotangent& after,
                      const StepGradientSettings& given, const StepCertificate& usual,
                      StepCotangent best, double probe, StepWorkspace& workspace) {
-  const double size = probe * (1 + std::max(record.before.v.cwiseAbs().maxCoeff(),
-                                            record.u.size() ? record.u.cwiseAbs().maxCoeff() : 0.0));
+  const double size =
+      probe * (1 + std::max(record.before.v.cwiseAbs().maxCoeff(),
+                            record.u.size() ? record.u.cwiseAbs().maxCoeff() : 0.0));
   double lowest = real_change(tape, record, after, best, size, workspace);
   const auto better = [&](const StepGradientSettings& settings) {
     StepGradient other(*tape.model, tape.parameters, tape.settings, record, settings);

@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
+#include "optimise/stage_cost.hpp"
 #include "orthant/gradient/step.hpp"
 #include "orthant/optimise/optimise.hpp"
-#include "optimise/stage_cost.hpp"
 
 namespace orthant::internal {
 

@@ -25,8 +25,7 @@ bool Round::spent(TrajectoryStop& stop) const {
 
 bool Round::keep(const Motion& m, double step, double damping) {
   ++result.iterations;
-  result.history.push_back(
-      {m.cost.cost, m.cost.violation, m.largest_defect(), step, damping});
+  result.history.push_back({m.cost.cost, m.cost.violation, m.largest_defect(), step, damping});
   return !options.progress || options.progress(result.iterations, result.history.back());
 }
 
@@ -128,9 +127,8 @@ TrajectoryResult optimise(const TrajectoryProblem& p, const TrajectoryOptions& o
 
   internal::Round round{p, options, costs, timer, result};
   for (int k = 0;; ++k) {
-    result.stop = options.method == ShootingMethod::Lbfgs
-                      ? internal::lbfgs_round(round, motion)
-                      : internal::riccati_round(round, motion);
+    result.stop = options.method == ShootingMethod::Lbfgs ? internal::lbfgs_round(round, motion)
+                                                          : internal::riccati_round(round, motion);
     const bool may_go_on =
         result.stop == TrajectoryStop::Converged || result.stop == TrajectoryStop::NoDescent;
     if (!may_go_on || motion.cost.violation <= options.feasibility) break;

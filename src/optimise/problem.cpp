@@ -29,8 +29,8 @@ std::vector<QNumber> q_numbers(const Model& model) {
       const Index v = part.v_begin[static_cast<std::size_t>(node)];
       if (v < 0) continue;
       for (Index k = 0; k < part.dim; ++k)
-        out[static_cast<std::size_t>(part.q_begin + part.dim * node + k)] = {
-            QNumber::Kind::Plain, v + k, 0, 0};
+        out[static_cast<std::size_t>(part.q_begin + part.dim * node + k)] = {QNumber::Kind::Plain,
+                                                                             v + k, 0, 0};
     }
   }
   return out;
@@ -88,8 +88,7 @@ void check_matrix(const MatX& x, Index rows, Index cols, const char* where, bool
 void check_pair(const MatX& weight, const MatX& target, Index rows, Index cols, const char* where) {
   check_matrix(weight, rows, cols, where);
   check_matrix(target, rows, cols, where);
-  if (weight.size() != target.size())
-    throw Error(where, "weights and targets must come together");
+  if (weight.size() != target.size()) throw Error(where, "weights and targets must come together");
   if (weight.size() != 0 && weight.minCoeff() < 0)
     throw Error(where, "a weight must be >= 0, got " + to_text(weight.minCoeff()));
 }
@@ -98,8 +97,7 @@ void check_bounds(const MatX& lower, const MatX& upper, Index rows, Index cols,
                   const std::string& where) {
   check_matrix(lower, rows, cols, where.c_str(), false);
   check_matrix(upper, rows, cols, where.c_str(), false);
-  if (lower.size() != upper.size())
-    throw Error(where, "lower and upper bounds must come together");
+  if (lower.size() != upper.size()) throw Error(where, "lower and upper bounds must come together");
   for (Index j = 0; j < lower.cols(); ++j)
     for (Index i = 0; i < lower.rows(); ++i)
       if (!(lower(i, j) <= upper(i, j)))
@@ -118,8 +116,8 @@ void check_within(double x, double lower, double upper, const std::string& where
 
 void check_initial(const TrajectoryProblem& p, const InitialVariable& x,
                    const std::vector<internal::QNumber>& numbers) {
-  const std::string where = std::string("initial ") + (x.velocity ? "v[" : "q[") +
-                            std::to_string(x.place) + "]";
+  const std::string where =
+      std::string("initial ") + (x.velocity ? "v[" : "q[") + std::to_string(x.place) + "]";
   const Index size = x.velocity ? p.model->v_size() : p.model->q_size();
   if (x.place < 0 || x.place >= size)
     throw Error(where, "there are " + std::to_string(size) + " numbers");

@@ -15,8 +15,7 @@ std::vector<Index> start_places(const TrajectoryProblem& p) {
   std::vector<Index> out;
   for (const InitialVariable& x : p.initial)
     out.push_back(x.velocity ? n + x.place : numbers[static_cast<std::size_t>(x.place)].v);
-  for (std::size_t i = 0; i < p.varied.size(); ++i)
-    out.push_back(2 * n + static_cast<Index>(i));
+  for (std::size_t i = 0; i < p.varied.size(); ++i) out.push_back(2 * n + static_cast<Index>(i));
   return out;
 }
 
@@ -104,8 +103,8 @@ RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const 
     for (Index a = 0; a < free; ++a) {
       g[a] = out.slope[0][places[static_cast<std::size_t>(a)]];
       for (Index b = 0; b < free; ++b)
-        H(a, b) = out.curve[0](places[static_cast<std::size_t>(a)],
-                               places[static_cast<std::size_t>(b)]);
+        H(a, b) =
+            out.curve[0](places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)]);
     }
     VecX slope, curvature;
     costs.parameter_terms(m.parameters.values, slope, curvature);

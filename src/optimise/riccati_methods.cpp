@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "optimise/methods.hpp"
-#include "orthant/base/parallel.hpp"
 #include "optimise/riccati.hpp"
+#include "orthant/base/parallel.hpp"
 
 namespace orthant::internal {
 
@@ -21,8 +21,8 @@ constexpr int kLengths = 12;  // 1, ½, … 2⁻¹¹
 
 /// The step along the linearised motion: z of every stage, δu of every step.
 struct LinearStep {
-  MatX z;   // (2 v_size + parameters) x (steps + 1)
-  MatX du;  // control_count x steps
+  MatX z;            // (2 v_size + parameters) x (steps + 1)
+  MatX du;           // control_count x steps
   double slope = 0;  // of the augmented cost along it
 };
 
@@ -85,16 +85,17 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
     const VecX dp = length * sweep.start.tail(static_cast<Index>(p.varied.size()));
     VecX z(2 * n + dp.size()), dq;
     z.tail(dp.size()) = dp;
-    roll(p, round.costs,
-         [&](Index i, const State& x, MatX& u) {
-           const auto k = static_cast<std::size_t>(i);
-           boxminus(*p.model, x.q, from.q.col(i), dq);
-           z.head(n) = dq;
-           z.segment(n, n) = x.v - from.v.col(i);
-           const VecX du = length * sweep.k[k] + sweep.K[k] * z;
-           for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
-         },
-         m, from.defect.size() == 0 ? MatX() : MatX((1 - length) * from.defect));
+    roll(
+        p, round.costs,
+        [&](Index i, const State& x, MatX& u) {
+          const auto k = static_cast<std::size_t>(i);
+          boxminus(*p.model, x.q, from.q.col(i), dq);
+          z.head(n) = dq;
+          z.segment(n, n) = x.v - from.v.col(i);
+          const VecX du = length * sweep.k[k] + sweep.K[k] * z;
+          for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
+        },
+        m, from.defect.size() == 0 ? MatX() : MatX((1 - length) * from.defect));
     return m;
   }
   for (Index i = 0; i < p.steps; ++i)
@@ -114,8 +115,8 @@ bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const L
         std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
     parallel_for(tried.size(), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
-        tried[k] = trial(round, from, sweep, linear,
-                         std::ldexp(1.0, -(first + static_cast<int>(k))));
+        tried[k] =
+            trial(round, from, sweep, linear, std::ldexp(1.0, -(first + static_cast<int>(k))));
     });
     for (std::size_t k = 0; k < tried.size(); ++k) {
       ++round.result.evaluations;
@@ -149,9 +150,9 @@ TrajectoryStop riccati_round(Round& round, Motion& motion) {
       if (!sweep.ok) continue;
       const LinearStep linear = linear_step(round, motion, sweep, steps, stages);
       const double slope = nodes ? linear.slope : -sweep.promised;
-      converged = std::abs(slope) <= options.tolerance *
-                                         (std::abs(motion.cost.augmented) + 1e-6 * first) &&
-                  motion.largest_defect() <= options.feasibility;
+      converged =
+          std::abs(slope) <= options.tolerance * (std::abs(motion.cost.augmented) + 1e-6 * first) &&
+          motion.largest_defect() <= options.feasibility;
       if (converged) break;
       Motion next;
       moved = search(round, motion, sweep, linear, slope, next, length);

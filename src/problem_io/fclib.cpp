@@ -112,7 +112,7 @@ void read_info(const Hdf5Reader& in, const std::string& path, ProblemFile& file)
 int read_dim(const Hdf5Reader& in, const Group& group) {
   const std::string path = std::string(group.path) + "/spacedim";
   const std::int64_t dim = in.integer(path, 2, 5);
-  // Writers of rolling problems put the dimension of space or the numbers a contact; both mean 5.
+  // Writers of rolling problems put the dimension of space or the numbers per contact; both mean 5.
   const bool known = group.rolling ? dim == 3 || dim == 5 : dim == 2 || dim == 3;
   if (!known) {
     in.fail(path, std::string("must be ") + (group.rolling ? "3 or 5" : "2 or 3") + ", found " +

@@ -188,7 +188,7 @@ ProblemFile read_mlcp(TextCursor in) {
 // --- friction: dim nc, W q mu [mu_r] or M H f w mu [mu_r] --------------------------------------
 
 /// Whether storage, rows and columns of H could stand here: what tells a global problem from a
-/// local one when M happens to have one row a contact number.
+/// local one when M happens to have one row per contact number.
 bool at_matrix(TextCursor in, Index rows, Index cols) {
   try {
     in.integer("", 0, 2);
@@ -280,7 +280,7 @@ ProblemFile parse_problem_text(std::string_view text, std::string_view name,
     what =
         "expected a number: an LCP begins with its size, an MLCP with two flags (0 or 1), a "
         "friction "
-        "problem with the numbers a contact (2, 3 or 5)";
+        "problem with the numbers per contact (2, 3 or 5)";
   } else {
     what += " (read as " + std::string(furthest_kind) + ")";
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // robot/contact_reading.cpp: the record of a step => its contacts with impulses and how they moved.
-// The rows of a recorded solve are written once more to know where each contact's rows are; the impulses
-// and velocities are those of the recorded answer.
+// The rows of a recorded solve are written once more to know where each contact's rows are; the
+// impulses and velocities are those of the recorded answer.
 #include <algorithm>
 #include <cmath>
 
@@ -40,7 +40,7 @@ double sliding_speed(const ContactBlock& block, const Law& law, FrictionModel fr
 }
 
 ContactState state_of(double normal, double tangent, double friction, double sliding,
-                        double largest) {
+                      double largest) {
   if (normal <= 1e-12 * largest) return ContactState::Separate;
   if (sliding < 0) return ContactState::Slide;  // without friction everything slides
   if (tangent < (1 - kBorder) * friction * normal) return ContactState::Stick;
@@ -102,8 +102,8 @@ void append(const Model& model, const Parameters& parameters, const SolveRecord&
 
 }  // namespace
 
-/// Impacts, and of every interval the solve that was kept: rounds of a recursion or of Newton's method
-/// follow each other, the last one is the answer.
+/// Impacts, and of every interval the solve that was kept: rounds of a recursion or of Newton's
+/// method follow each other, the last one is the answer.
 std::vector<ContactReading> read_contacts(const Model& model, const Parameters& parameters,
                                           const StepRecord& record) {
   if (record.solves.empty())
@@ -113,9 +113,9 @@ std::vector<ContactReading> read_contacts(const Model& model, const Parameters& 
     if (solve.kind != SolveKind::Projection) moves.push_back(&solve);
   std::vector<ContactReading> out;
   for (std::size_t i = 0; i < moves.size(); ++i) {
-    const bool replaced = i + 1 < moves.size() && moves[i]->kind != SolveKind::Impact &&
-                          (moves[i + 1]->kind == SolveKind::Recursion ||
-                           moves[i]->kind == SolveKind::Newton);
+    const bool replaced =
+        i + 1 < moves.size() && moves[i]->kind != SolveKind::Impact &&
+        (moves[i + 1]->kind == SolveKind::Recursion || moves[i]->kind == SolveKind::Newton);
     if (replaced || moves[i]->solution.lambda.size() == 0) continue;
     append(model, parameters, *moves[i], out);
   }

@@ -52,9 +52,9 @@ VecX Articulation::positions(const Parameters& p, const State& x) const {
     if (j.q_size == 0) continue;
     const Joint& joint = model_->joint(j.joint);
     if (j.q_size == 1) {
-      const auto f = joint_frames(joint.planar, placed_body(*model_, x, joint.a),
-                                  placed_body(*model_, x, joint.b),
-                                  p.values.data() + joint.parameter_begin);
+      const auto f =
+          joint_frames(joint.planar, placed_body(*model_, x, joint.a),
+                       placed_body(*model_, x, joint.b), p.values.data() + joint.parameter_begin);
       out[0] = joint.kind == JointKind::Ball ? f.angle : joint_coordinate(joint, f);
       continue;
     }
@@ -201,8 +201,8 @@ MatX Articulation::loop_jacobian(const Parameters& p, const State& x, const VecX
     const auto g = frames(leader);
     rows.emplace_back(VecX::Zero(u_size_));
     row(joint, joint_coordinate_row(joint.kind, joint.planar, f), 1, rows.back());
-    row(leader, joint_coordinate_row(leader.kind, leader.planar, g),
-        -values[joint.follow.ratio], rows.back());
+    row(leader, joint_coordinate_row(leader.kind, leader.planar, g), -values[joint.follow.ratio],
+        rows.back());
   }
   MatX J(static_cast<Eigen::Index>(rows.size()), u_size_);
   for (std::size_t i = 0; i < rows.size(); ++i) J.row(static_cast<Eigen::Index>(i)) = rows[i];
@@ -234,8 +234,8 @@ void Articulation::close(const Parameters& p, const State& x, const std::vector<
     q = integrate(q, step);
   }
   if (!(error <= 1e-9))
-    throw Error("articulation", "no posture near this one closes the loops: error " +
-                                    to_text(error));
+    throw Error("articulation",
+                "no posture near this one closes the loops: error " + to_text(error));
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // robot/dynamics.cpp: mass matrix (composite bodies), inverse and forward dynamics, derivatives.
-// tau = M a + bias is one forward and one backward pass over the tree; M has the same passes for the
-// composite bodies. Derivatives: the passes in dual numbers, eight directions at a time, the change
-// of q as integrate() makes it.
+// tau = M a + bias is one forward and one backward pass over the tree; M has the same passes for
+// the composite bodies. Derivatives: the passes in dual numbers, eight directions at a time, the
+// change of q as integrate() makes it.
 #include <Eigen/Cholesky>
 
 #include "orthant/base/error.hpp"
@@ -35,8 +35,8 @@ std::vector<D> moved(const Articulation& tree, const VecX& q, const std::vector<
     if (j.kind != CoordinateKind::Ball && j.kind != CoordinateKind::Free) continue;
     o += straight;
     d += straight;
-    const QuatT<D> p = multiply(exp_rotation(Vec3T<D>(d[0], d[1], d[2])),
-                                QuatT<D>{o[0], o[1], o[2], o[3]});
+    const QuatT<D> p =
+        multiply(exp_rotation(Vec3T<D>(d[0], d[1], d[2])), QuatT<D>{o[0], o[1], o[2], o[3]});
     o[0] = p.w, o[1] = p.x, o[2] = p.y, o[3] = p.z;
   }
   return out;
@@ -135,8 +135,7 @@ VecX Articulation::forward_dynamics(const Parameters& p, const State& x, const V
 }
 
 InverseDynamicsDerivatives Articulation::inverse_dynamics_derivatives(const Parameters& p,
-                                                                      const State& x,
-                                                                      const VecX& q,
+                                                                      const State& x, const VecX& q,
                                                                       const VecX& u,
                                                                       const VecX& a) const {
   check(q, &u, &a);
@@ -160,8 +159,8 @@ InverseDynamicsDerivatives Articulation::inverse_dynamics_derivatives(const Para
   return out;
 }
 
-VecX Articulation::inverse_dynamics_by_parameter(const Parameters& p, const State& x,
-                                                 const VecX& q, const VecX& u, const VecX& a,
+VecX Articulation::inverse_dynamics_by_parameter(const Parameters& p, const State& x, const VecX& q,
+                                                 const VecX& u, const VecX& a,
                                                  Index parameter) const {
   check(q, &u, &a);
   if (parameter < 0 || parameter >= p.values.size())

@@ -133,8 +133,8 @@ InverseKinematicsReport Articulation::inverse_kinematics(
   Eigen::Index rows = 0;
   for (const FrameTarget& t : targets) {
     if (!t.position.allFinite() || !(t.weight > 0))
-      throw Error("inverse_kinematics", "the target of '" + t.frame +
-                                            "' must be finite and its weight > 0");
+      throw Error("inverse_kinematics",
+                  "the target of '" + t.frame + "' must be finite and its weight > 0");
     frames.push_back(frame(t.frame));
     rows += t.orientation ? 6 : 3;
   }
@@ -142,7 +142,8 @@ InverseKinematicsReport Articulation::inverse_kinematics(
   const auto cut = [&](VecX& at) {
     for (const TreeJoint& j : joints_)
       if (j.q_size == 1)
-        at[j.q_begin] = std::min(std::max(at[j.q_begin], box.lower[j.u_begin]), box.upper[j.u_begin]);
+        at[j.q_begin] =
+            std::min(std::max(at[j.q_begin], box.lower[j.u_begin]), box.upper[j.u_begin]);
   };
   const auto residual = [&](const VecX& at, MatX* J) {
     const VecX loops = loop_error(p, x, at);
@@ -154,7 +155,8 @@ InverseKinematicsReport Articulation::inverse_kinematics(
       const Pose X = pose(p, x, at, frames[t]);
       const Eigen::Index n = target.orientation ? 6 : 3;
       r.segment<3>(i) = target.weight * (X.x - target.position);
-      if (n == 6) r.segment<3>(i + 3) = target.weight * boxminus(X.p, normalized(*target.orientation));
+      if (n == 6)
+        r.segment<3>(i + 3) = target.weight * boxminus(X.p, normalized(*target.orientation));
       if (J != nullptr) {
         // The left Jacobian's inverse on the turn is the identity to first order in the error.
         J->middleRows(i, n) = target.weight * jacobian(p, x, at, frames[t]).topRows(n);
@@ -178,8 +180,8 @@ InverseKinematicsReport Articulation::inverse_kinematics(
     for (const TreeJoint& j : joints_) {
       if (j.q_size != 1) continue;
       const Index k = j.u_begin;
-      const bool stopped = (q[j.q_begin] <= box.lower[k] && g[k] > 0) ||
-                           (q[j.q_begin] >= box.upper[k] && g[k] < 0);
+      const bool stopped =
+          (q[j.q_begin] <= box.lower[k] && g[k] > 0) || (q[j.q_begin] >= box.upper[k] && g[k] < 0);
       if (!stopped) continue;
       A.row(k).setZero();
       A.col(k).setZero();

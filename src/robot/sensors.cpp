@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // robot/sensors.cpp: the record of a step => joints, frames, inertial units.
-// Rows of λ after those of the contacts are the joints', in the order of constraint/joint_rows.hpp: lower
-// limit, upper limit, motor with a block, dry friction.
+// Rows of λ after those of the contacts are the joints', in the order of constraint/joint_rows.hpp:
+// lower limit, upper limit, motor with a block, dry friction.
 #include "orthant/robot/sensors.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace orthant {
 namespace {
 
-/// Solves that moved the bodies for a time: of rounds that follow each other the last is the answer.
+/// Solves that moved the bodies for a time: of rounds that follow each other the last is the
+/// answer.
 std::vector<const SolveRecord*> intervals(const StepRecord& record) {
   if (record.solves.empty())
     throw Error("record", "is empty: pass it to step() before asking what sensors read");
@@ -25,9 +26,8 @@ std::vector<const SolveRecord*> intervals(const StepRecord& record) {
       moves.push_back(&solve);
   std::vector<const SolveRecord*> out;
   for (std::size_t i = 0; i < moves.size(); ++i) {
-    const bool replaced =
-        i + 1 < moves.size() &&
-        (moves[i + 1]->kind == SolveKind::Recursion || moves[i]->kind == SolveKind::Newton);
+    const bool replaced = i + 1 < moves.size() && (moves[i + 1]->kind == SolveKind::Recursion ||
+                                                   moves[i]->kind == SolveKind::Newton);
     if (!replaced) out.push_back(moves[i]);
   }
   return out;
@@ -86,17 +86,17 @@ std::vector<JointReading> read_joints(const Model& model, const Parameters& para
     out[i].actuator = actuator_effort(model, parameters, record.u, static_cast<JointId>(i));
     if (!joint.has_coordinate()) continue;
     const State& x = record.after;
-    const auto f = joint_frames(joint.planar, placed_body(model, x, joint.a),
-                                placed_body(model, x, joint.b),
-                                parameters.values.data() + joint.parameter_begin);
+    const auto f =
+        joint_frames(joint.planar, placed_body(model, x, joint.a), placed_body(model, x, joint.b),
+                     parameters.values.data() + joint.parameter_begin);
     out[i].position = joint_coordinate(joint, f);
     const JointRow row = joint_coordinate_row(joint.kind, joint.planar, f);
     const auto side = [&](BodyId id, const Vec3& lin, const Vec3& ang) {
       if (id == kWorld) return 0.0;
       return lin.dot(velocity_of(model, x, id)) + ang.dot(angular_velocity_of(model, x, id));
     };
-    out[i].velocity = side(joint.a, row.linear_a, row.angular_a) +
-                      side(joint.b, row.linear_b, row.angular_b);
+    out[i].velocity =
+        side(joint.a, row.linear_a, row.angular_a) + side(joint.b, row.linear_b, row.angular_b);
   }
   return out;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // robot/tree_kernel.hpp: coordinates, speeds, accelerations of a tree => motion of its bodies and
 // what the joints do for it, in any scalar.
-// Every joint is one relative motion seen from the parent: the body turns with W = sum ang_k u_k and
-// its anchor C moves with V = sum lin_k u_k, axes fixed in the parent's joint frame. With r = C - x_p:
+// Every joint is one relative motion seen from the parent: the body turns with W = sum ang_k u_k
+// and its anchor C moves with V = sum lin_k u_k, axes fixed in the parent's joint frame. With r = C
+// - x_p:
 //   w_c = w_p + W,                       v_C = v_p + w_p x r + V
 //   alpha_c = alpha_p + w_p x W + W',    a_C = a_p + alpha_p x r + w_p x (w_p x r) + 2 w_p x V + V'
 // R. Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, in world axes.
@@ -111,7 +112,8 @@ std::pair<PoseT<T>, PoseT<T>> joint_frames_of(const Model& model, const TreeJoin
   const Joint& joint = model.joint(j.joint);
   const T* a = parameters + joint.parameter_begin;
   const T* b = a + frame_size(joint.planar);
-  return {frame_pose(joint.planar, j.reversed ? a : b), frame_pose(joint.planar, j.reversed ? b : a)};
+  return {frame_pose(joint.planar, j.reversed ? a : b),
+          frame_pose(joint.planar, j.reversed ? b : a)};
 }
 
 /// Angle of a planar joint's frame.

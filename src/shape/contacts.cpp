@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "orthant/base/assert.hpp"
 #include "orthant/shape/mesh_contacts.hpp"

@@ -146,8 +146,8 @@ Shape Shape::mesh(std::span<const Vec3> corners,
   if (triangles.empty()) throw Error(name, "a mesh needs at least one triangle");
   if (triangles.size() > kMaxTriangles || corners.size() > 3 * kMaxTriangles)
     throw Error(name, "a mesh may have at most " + std::to_string(kMaxTriangles) +
-                          " triangles, this one has " + std::to_string(triangles.size()) +
-                          " and " + std::to_string(corners.size()) + " corners");
+                          " triangles, this one has " + std::to_string(triangles.size()) + " and " +
+                          std::to_string(corners.size()) + " corners");
   for (std::size_t i = 0; i < corners.size(); ++i)
     if (!corners[i].allFinite())
       throw Error(name, "corner " + std::to_string(i) + " must be finite");

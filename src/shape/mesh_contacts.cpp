@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/mesh_contacts.cpp: a convex body (or torus) against the triangles near it.
-// A triangle is a hull without thickness, so the search of two convex bodies answers for it; what it
-// says is true of the mesh only where the neighbours agree. A normal n at a side or corner q of the
-// triangle belongs to the mesh if no neighbouring corner w rises above it, n.(w - q) <= 0: for a
-// ridge that is the arc between the two face normals, for a flat seam the face normal alone, for a
-// valley nothing. Over the triangle itself its own normal always holds, unless a normal that belongs
-// to the mesh shows the bodies to be farther apart.
+// A triangle is a hull without thickness, so the search of two convex bodies answers for it; what
+// it says is true of the mesh only where the neighbours agree. A normal n at a side or corner q of
+// the triangle belongs to the mesh if no neighbouring corner w rises above it, n.(w - q) <= 0: for
+// a ridge that is the arc between the two face normals, for a flat seam the face normal alone, for
+// a valley nothing. Over the triangle itself its own normal always holds, unless a normal that
+// belongs to the mesh shows the bodies to be farther apart.
 #include "orthant/shape/mesh_contacts.hpp"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ namespace {
 
 using internal::PartKind;
 
-constexpr double kCone = 1e-7;      // sine by which a normal may leave the cone of a side or corner
-constexpr double kParallel = 1e-12; // 1 - cosine below which two normals are one
-constexpr double kSame = 1e-6;      // of the size: points of one normal closer than this are one
+constexpr double kCone = 1e-7;  // sine by which a normal may leave the cone of a side or corner
+constexpr double kParallel = 1e-12;  // 1 - cosine below which two normals are one
+constexpr double kSame = 1e-6;       // of the size: points of one normal closer than this are one
 
 /// The part of the triangle in a feature of (A, triangle).
 struct TrianglePart {
@@ -38,11 +38,14 @@ TrianglePart part_of(const ContactFeature& f) {
     case FeatureKind::VertexVertex:
       return {PartKind::Vertex, second ? f.second : f.first};
     case FeatureKind::VertexEdge:
-      return second ? TrianglePart{PartKind::Edge, f.second} : TrianglePart{PartKind::Vertex, f.first};
+      return second ? TrianglePart{PartKind::Edge, f.second}
+                    : TrianglePart{PartKind::Vertex, f.first};
     case FeatureKind::VertexFace:
-      return second ? TrianglePart{PartKind::Face, f.second} : TrianglePart{PartKind::Vertex, f.first};
+      return second ? TrianglePart{PartKind::Face, f.second}
+                    : TrianglePart{PartKind::Vertex, f.first};
     case FeatureKind::ClippedVertex:
-      return second ? TrianglePart{PartKind::Vertex, f.second} : TrianglePart{PartKind::Face, f.first};
+      return second ? TrianglePart{PartKind::Vertex, f.second}
+                    : TrianglePart{PartKind::Face, f.first};
     default:
       return {PartKind::Edge, second ? f.second : f.first};
   }
@@ -52,8 +55,14 @@ class MeshSearch {
  public:
   MeshSearch(const ShapeView<double>& a, const Pose& X_WA, const ShapeView<double>& mesh,
              const Pose& X_WB, double margin, std::vector<ContactPoint>& out)
-      : a_(a), X_WA_(X_WA), mesh_(mesh), X_WB_(X_WB), margin_(margin), out_(out),
-        data_(*mesh.topology->mesh), begin_(out.size()) {
+      : a_(a),
+        X_WA_(X_WA),
+        mesh_(mesh),
+        X_WB_(X_WB),
+        margin_(margin),
+        out_(out),
+        data_(*mesh.topology->mesh),
+        begin_(out.size()) {
     const Bounds box = bounds(a, X_WA);
     centre_ = 0.5 * (box.lo + box.hi);
     size_ = 0.5 * (box.hi - box.lo).norm();
@@ -111,10 +120,10 @@ class MeshSearch {
     }
     const TrianglePart nearest = part_of(points[0].feature);
     const bool front = points[0].normal.dot(N_) > 1 - kParallel;
-    const bool true_gap = front || (nearest.kind != PartKind::Face &&
-                                    belongs(t, nearest, points[0].normal));
-    const double least = true_gap ? points[0].gap - 1e-9 * size_
-                                  : -std::numeric_limits<double>::infinity();
+    const bool true_gap =
+        front || (nearest.kind != PartKind::Face && belongs(t, nearest, points[0].normal));
+    const double least =
+        true_gap ? points[0].gap - 1e-9 * size_ : -std::numeric_limits<double>::infinity();
     over_face(view, t, least);
   }
 
@@ -166,7 +175,7 @@ class MeshSearch {
       const Index w = data_.across[t][k];
       const Vec3 e = x_[(k + 1) % 3] - x_[k];
       if (std::abs(n.dot(e)) > kCone * e.norm()) return false;  // one of its ends rises above
-      if (w < 0 && n.dot(N_) < -kCone) return false;  // from behind, around a border
+      if (w < 0 && n.dot(N_) < -kCone) return false;            // from behind, around a border
       return below(x_[k], c[(k + 2) % 3]) && (w < 0 || below(x_[k], w));
     }
     for (Index i = data_.ring_start[c[k]]; i < data_.ring_start[c[k] + 1]; ++i)
@@ -204,7 +213,8 @@ class MeshSearch {
       const int count = internal::choose_spread(clip.data(), static_cast<int>(clip.size()), -1, 4,
                                                 kSame * size_, chosen);
       std::vector<std::size_t> in_order;
-      for (int k = 0; k < count; ++k) in_order.push_back(members_[static_cast<std::size_t>(chosen[k])]);
+      for (int k = 0; k < count; ++k)
+        in_order.push_back(members_[static_cast<std::size_t>(chosen[k])]);
       std::sort(in_order.begin(), in_order.end());
       for (const std::size_t k : in_order) kept.push_back(out_[k]);
       members_.clear();

@@ -280,8 +280,8 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
     } else if (s.kind == ShapeKind::Cylinder) {
       const Vec3 axis = rotate(X_WS.p, Vec3(1, 0, 0));
       for (int i = 0; i < 3; ++i)
-        reach[i] = s.p[1] * std::abs(axis[i]) +
-                   s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
+        reach[i] =
+            s.p[1] * std::abs(axis[i]) + s.p[0] * std::sqrt(std::max(0.0, 1 - axis[i] * axis[i]));
     } else if (s.kind == ShapeKind::Box)
       reach = matrix_of(X_WS.p).cwiseAbs() * core_vertex(s, 7).cwiseAbs();
     box = {X_WS.x - reach, X_WS.x + reach};
@@ -296,7 +296,10 @@ double bounding_radius(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::Ellipsoid) return *std::max_element(s.p, s.p + s.dim);
   if (s.kind == ShapeKind::Mesh) {
     const TriangleMesh::Box& own = s.topology->mesh->nodes[0].box;
-    return own.lo.cwiseAbs().cwiseMax(own.hi.cwiseAbs()).cwiseProduct(Vec3(s.p[0], s.p[1], s.p[2])).norm();
+    return own.lo.cwiseAbs()
+        .cwiseMax(own.hi.cwiseAbs())
+        .cwiseProduct(Vec3(s.p[0], s.p[1], s.p[2]))
+        .norm();
   }
   double square = 0;
   for (Index i = 0; i < s.topology->vertex_count; ++i)

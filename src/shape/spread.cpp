@@ -19,8 +19,8 @@ double distance2(const ClipPoint& a, const ClipPoint& b) {
 }
 
 /// Weight of a point that comes down only after a turn by `tilt`: the next ones to touch are chosen
-/// before those farther off. Without it the ends of an edge near the plane take turns as the deepest,
-/// each leaving out the other, and corrections of positions do not settle.
+/// before those farther off. Without it the ends of an edge near the plane take turns as the
+/// deepest, each leaving out the other, and corrections of positions do not settle.
 double weight(double tilt) {
   constexpr double kFlat = 1e-3;  // [rad]: faces that lie on the plane are chosen by area alone
   return 1 / (1 + (tilt / kFlat) * (tilt / kFlat));
@@ -60,11 +60,10 @@ int choose_spread(const ClipPoint* points, int count, int first, int most, doubl
   int n = 1;
   const ClipPoint& p0 = points[first];
   if (most == 1) return n;
-  const int second =
-      best_of(points, count, chosen, n, same, [&](const ClipPoint& p) {
-        const double d2 = distance2(p0, p);
-        return d2 * weight((p.gap - p0.gap) / std::sqrt(d2));
-      });
+  const int second = best_of(points, count, chosen, n, same, [&](const ClipPoint& p) {
+    const double d2 = distance2(p0, p);
+    return d2 * weight((p.gap - p0.gap) / std::sqrt(d2));
+  });
   if (second < 0) return n;
   chosen[n++] = second;
   if (most == 2) return n;

@@ -24,10 +24,10 @@ inline ClipPoint clip_point(double u, double v, double gap, const ContactFeature
 }
 
 /// Chooses at most `most` of the points, first `first` (or the deepest where that is -1), then the
-/// farthest from it, then the largest triangle, then the one farthest outside the triangle; points that
-/// touch after a smaller turn come before those that are merely farther. Points
-/// nearer than `same` to a chosen one are dropped. Nearly equal choices go to the lower index, so
-/// rounding does not make the manifold flicker.
+/// farthest from it, then the largest triangle, then the one farthest outside the triangle; points
+/// that touch after a smaller turn come before those that are merely farther. Points nearer than
+/// `same` to a chosen one are dropped. Nearly equal choices go to the lower index, so rounding does
+/// not make the manifold flicker.
 int choose_spread(const ClipPoint* points, int count, int first, int most, double same,
                   int* chosen);
 

@@ -43,7 +43,8 @@ Surface surface_of(const ShapeView<double>& s) {
   Surface out;
   const HullTopology& h = *s.topology;
   if (h.mesh) {
-    for (const Vec3& c : h.mesh->corners) add(out, Vec3(s.p[0] * c[0], s.p[1] * c[1], s.p[2] * c[2]));
+    for (const Vec3& c : h.mesh->corners)
+      add(out, Vec3(s.p[0] * c[0], s.p[1] * c[1], s.p[2] * c[2]));
     for (const auto& t : h.mesh->triangles)
       for (const Index c : t) out.triangles.push_back(static_cast<std::uint32_t>(c));
     return out;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/turned.cpp: cylinder or cone B against any convex A => signed separation.
 //   gap = max over unit n of f(n) = min_A n.a - max_B n.b,  n from B to A
-// Every f(n) is a lower bound of the gap, so the largest offer is the answer. Against a polytope the
-// maximum lies where a vertex, an edge or a face of it meets an end, a rim, the side or the tip of
-// B, and each of these gives its normals in closed form, in overlap as well. Rim against rim and
-// rim or cone against an ellipsoid have no such form: the best offer is climbed from, then Newton on
-// the two parts finishes; of separated bodies f has one maximum, of deeply overlapping ones several
-// starts are tried.
+// Every f(n) is a lower bound of the gap, so the largest offer is the answer. Against a polytope
+// the maximum lies where a vertex, an edge or a face of it meets an end, a rim, the side or the tip
+// of B, and each of these gives its normals in closed form, in overlap as well. Rim against rim and
+// rim or cone against an ellipsoid have no such form: the best offer is climbed from, then Newton
+// on the two parts finishes; of separated bodies f has one maximum, of deeply overlapping ones
+// several starts are tried.
 #include "shape/turned.hpp"
 
 #include <array>
@@ -18,8 +18,8 @@
 namespace orthant::internal {
 namespace {
 
-constexpr int kStarts = 256;     // directions tried of curved pairs that overlap deeply
-constexpr int kMaxClimb = 300;   // steps of one climb
+constexpr int kStarts = 256;       // directions tried of curved pairs that overlap deeply
+constexpr int kMaxClimb = 300;     // steps of one climb
 constexpr double kTrusted = 1e-9;  // of the scale: parts whose gap is f(n) to this are the contact
 
 /// The best offer.
@@ -262,7 +262,8 @@ void search_curved(const PlacedPair& pair, Best& best) {
   std::array<std::pair<double, Vec3>, 12> starts;
   starts.fill({-std::numeric_limits<double>::infinity(), Vec3::UnitX()});
   for (int i = 0; i < kStarts; ++i) {
-    const double z = 1 - (2 * i + 1.0) / kStarts, r = std::sqrt(1 - z * z), a = 2.399963229728653 * i;
+    const double z = 1 - (2 * i + 1.0) / kStarts, r = std::sqrt(1 - z * z),
+                 a = 2.399963229728653 * i;
     const Vec3 n(r * std::cos(a), r * std::sin(a), z);
     const double f = pair.separation(n);
     bool beaten = false;  // by a neighbour

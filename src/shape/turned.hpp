@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shape/turned.hpp: the bodies of a pair with a cylinder or cone in it, placed. Private to the room.
+// shape/turned.hpp: the bodies of a pair with a cylinder or cone in it, placed. Private to the
+// room.
 #pragma once
 
 #include <cmath>
@@ -14,11 +15,11 @@ constexpr double kFlush = 0.05;  // sine up to which faces and lines count as si
 struct PlacedCore {
   const ShapeView<double>* shape = nullptr;
   Pose X;
-  Polytope polytope;           // polytopes only
-  Mat3 E = Mat3::Zero();       // ellipsoids only
-  Vec3 axis = Vec3::Zero();    // cylinder and cone, to the + end
-  double r = 0, h = 0;         // radius, half length
-  double sine = 0, cosine = 1; // of the outward normal of a cone's side, along and across the axis
+  Polytope polytope;            // polytopes only
+  Mat3 E = Mat3::Zero();        // ellipsoids only
+  Vec3 axis = Vec3::Zero();     // cylinder and cone, to the + end
+  double r = 0, h = 0;          // radius, half length
+  double sine = 0, cosine = 1;  // of the outward normal of a cone's side, along and across the axis
 
   ShapeKind kind() const { return shape->kind; }
   bool is_turned() const { return orthant::is_turned(shape->kind); }

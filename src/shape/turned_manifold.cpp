@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/turned_manifold.cpp: the points that hold a flat end, a side line, a face => up to 4.
-// Seen along the normal each body shows a patch: a polygon, a disc, a segment or a point. Corners of
-// the overlap are points of one inside the other and crossings of their outlines, each a pair of
+// Seen along the normal each body shows a patch: a polygon, a disc, a segment or a point. Corners
+// of the overlap are points of one inside the other and crossings of their outlines, each a pair of
 // parts that Newton evaluates. A disc has no corners: eight points held on its rim stand for them
 // beside the deepest one, so that what stands flat keeps its points from step to step.
 #include <array>
@@ -176,7 +176,8 @@ class Corners {
     ContactPoint& c = found_[count_];
     if (count_ + 1 >= kMaxCandidates || !evaluate_parts(pair_, a, b, n_, place_a, place_b, c))
       return;
-    // None is nearer than the nearest: what seems so is where the parts are not the bodies' borders.
+    // None is nearer than the nearest: what seems so is where the parts are not the bodies'
+    // borders.
     if (c.gap < pair_.q.margin && c.gap > found_[0].gap - 1e-8 * pair_.scale &&
         c.normal.dot(n_) > 1 - 2 * kFlush * kFlush)
       ++count_;
@@ -345,8 +346,7 @@ int turned_on_plane(const PlacedPair& pair, bool exact_only, ContactPoint* out) 
     if (code != deepest) corners.offer(plane, 0, code, place_near(B, code, n, B.X.x));
   }
   const double along = n.dot(B.axis);
-  corners.rests_on_rim =
-      1 - std::abs(along) <= 0.5 * kFlush * kFlush && (cylinder || along < 0);
+  corners.rests_on_rim = 1 - std::abs(along) <= 0.5 * kFlush * kFlush && (cylinder || along < 0);
   if (corners.rests_on_rim)
     for (int k = 0; k < kRimPoints; ++k)
       corners.offer(plane, 0, smooth_code(PartKind::Vertex, (along > 0 ? kRimPoints : 0) + k), 0);

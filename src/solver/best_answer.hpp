@@ -101,11 +101,11 @@ class BestAnswer {
   MethodResult result(Outcome outcome) const { return {outcome, iterations, residual_, work}; }
   /// The result under the name of what ended it.
   MethodResult result() const {
-    return result(converged()                    ? Outcome::Converged
-                  : exhausted()                  ? Outcome::WorkLimit
+    return result(converged()                     ? Outcome::Converged
+                  : exhausted()                   ? Outcome::WorkLimit
                   : iterations >= max_iterations_ ? Outcome::IterationLimit
-                  : std::isfinite(residual_)     ? Outcome::Stalled
-                                                 : Outcome::NotFinite);
+                  : std::isfinite(residual_)      ? Outcome::Stalled
+                                                  : Outcome::NotFinite);
   }
 
  private:

@@ -49,8 +49,8 @@ class DelassusOperator {
   std::vector<std::int64_t> row_entry_, row_value_, body_entry_, body_value_;
   std::vector<Side> row_side_, body_side_;
   std::vector<double> row_values_, body_values_;  // dim x width; width x dim
-  // Where every row is single and has one or two free rigid bodies: 12 values a row and the columns
-  // of the two, the second all zeros where there is none. Empty otherwise.
+  // Where every row is single and has one or two free rigid bodies: 12 values per row and the
+  // columns of the two, the second all zeros where there is none. Empty otherwise.
   std::vector<double> pair_values_;
   std::vector<Index> pair_columns_;
   BlockRows F_;  // scaled, shifted behind the bilateral rows

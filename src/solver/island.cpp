@@ -247,8 +247,8 @@ void finish(const PlanStep& step, IslandRun& run) {
 }
 
 /// Bilateral rows between small velocity blocks: Newton steps in tree order are linear in the
-/// blocks and end at rounding. They come first and nothing finishes them; where rows contradict each
-/// other the linear solve that follows has the answer of least error.
+/// blocks and end at rounding. They come first and nothing finishes them; where rows contradict
+/// each other the linear solve that follows has the answer of least error.
 void tree_order_first(Plan& plan) {
   constexpr PlanStep kTree{Method::NonsmoothNewton, Effort::Quick, 0};
   std::erase_if(plan.steps, [&](const PlanStep& step) {

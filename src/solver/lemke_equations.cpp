@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/lemke_equations.cpp: mixed LCP => the LCP of its pairs: free variables are pivoted into the
-// basis, equations out of it.
+// solver/lemke_equations.cpp: mixed LCP => the LCP of its pairs: free variables are pivoted into
+// the basis, equations out of it.
 #include <algorithm>
 #include <cmath>
 

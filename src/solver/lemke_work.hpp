@@ -45,8 +45,8 @@ struct LemkeDictionary {
 
 struct LemkeWorkspace::Impl {
   MixedLcp lcp;
-  internal::LemkeDictionary full;               // of the mixed LCP, while equations are pivoted in
-  std::vector<Index> rows_left;  // equations whose slack is still basic
+  internal::LemkeDictionary full;  // of the mixed LCP, while equations are pivoted in
+  std::vector<Index> rows_left;    // equations whose slack is still basic
   std::vector<Index> columns_left;
   std::vector<Index> redundant_rows, redundant;  // equations that say nothing, idle variables
   std::vector<Index> rows, members;              // of the current basis

@@ -153,16 +153,17 @@ class PairBlocks {
   template <class Change>
   void each_block(const VecX& x, VecX& out, Change&& change) {
     out.resize(x.size());
-    parallel_for(w_.pairs.groups.size(), internal::kGroupGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const PairGroup& group = w_.pairs.groups[k];
-        const Index* rows = w_.pairs.order.data() + group.begin;
-        Small y;
-        for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
-        change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
-        for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
-      }
-    });
+    parallel_for(w_.pairs.groups.size(), internal::kGroupGrain,
+                 [&](std::size_t begin, std::size_t end) {
+                   for (std::size_t k = begin; k < end; ++k) {
+                     const PairGroup& group = w_.pairs.groups[k];
+                     const Index* rows = w_.pairs.order.data() + group.begin;
+                     Small y;
+                     for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
+                     change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
+                     for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
+                   }
+                 });
   }
 
   /// out = the block projected gradient step of length alpha from x.
@@ -200,8 +201,8 @@ class PairBlocks {
     const Lanes zero = {};
     const double most = let_in_ ? 0.0 : -HUGE_VAL;
     const Sums lone =
-        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.pairs.lone.data(), Nd = w_.Nd.data(),
-                  z = w_.z.data()](std::size_t i, bool both, Sums& s) {
+        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.pairs.lone.data(),
+                  Nd = w_.Nd.data(), z = w_.z.data()](std::size_t i, bool both, Sums& s) {
           const Lanes gi = load_lanes(g + i, both);
           const auto face = (load_lanes(x + i, both) > 0.0) | (gi < most);
           const Lanes zi = face ? gi * load_lanes(inverse + i, both) : zero;
@@ -212,38 +213,39 @@ class PairBlocks {
   }
 
   double precondition_blocks() {
-    return parallel_sum(w_.pairs.blocks.size(), internal::kGroupGrain, w_.partial, [&](std::size_t k) {
-      const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
-      const Index* rows = w_.pairs.order.data() + group.begin;
-      const int m = group.size;
-      const double* G = w_.pairs.matrices.data() + group.matrix;
-      Small b, y;
-      unsigned in = 0;
-      bool let_in = false;
-      for (int i = 0; i < m; ++i) {
-        b[i] = w_.g[rows[i]];
-        if (w_.x[rows[i]] > 0)
-          in |= 1u << i;
-        else
-          let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
-      }
-      if (let_in) {  // which of them comes in is up to all rows of the block
-        Small c;
-        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
-        block_product(G, m, y, c);
-        for (int i = 0; i < m; ++i) c[i] -= b[i];
-        nonnegative_block(G, m, c, y);
-        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
-      } else {
-        solve_subset(G, m, in, b, y);
-      }
-      double sum = 0;
-      for (int i = 0; i < m; ++i) {
-        w_.z[rows[i]] = y[i];
-        sum += w_.z[rows[i]] * w_.Nd[rows[i]];
-      }
-      return sum;
-    });
+    return parallel_sum(
+        w_.pairs.blocks.size(), internal::kGroupGrain, w_.partial, [&](std::size_t k) {
+          const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
+          const Index* rows = w_.pairs.order.data() + group.begin;
+          const int m = group.size;
+          const double* G = w_.pairs.matrices.data() + group.matrix;
+          Small b, y;
+          unsigned in = 0;
+          bool let_in = false;
+          for (int i = 0; i < m; ++i) {
+            b[i] = w_.g[rows[i]];
+            if (w_.x[rows[i]] > 0)
+              in |= 1u << i;
+            else
+              let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
+          }
+          if (let_in) {  // which of them comes in is up to all rows of the block
+            Small c;
+            for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
+            block_product(G, m, y, c);
+            for (int i = 0; i < m; ++i) c[i] -= b[i];
+            nonnegative_block(G, m, c, y);
+            for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
+          } else {
+            solve_subset(G, m, in, b, y);
+          }
+          double sum = 0;
+          for (int i = 0; i < m; ++i) {
+            w_.z[rows[i]] = y[i];
+            sum += w_.z[rows[i]] * w_.Nd[rows[i]];
+          }
+          return sum;
+        });
   }
 
   /// dᵀGd

@@ -61,8 +61,8 @@ void PairGroups::build(const CanonicalProblem& p, const VecX& row_scale) {
   }
 }
 
-void PairGroups::fill_matrix(const CanonicalProblem& p, const VecX& row_scale, const PairGroup& group,
-                           const VelocitySolver& inverse) {
+void PairGroups::fill_matrix(const CanonicalProblem& p, const VecX& row_scale,
+                             const PairGroup& group, const VelocitySolver& inverse) {
   const int m = group.size;
   double* G = matrices.data() + group.matrix;
   for (int j = 0; j < m; ++j) {
@@ -72,8 +72,7 @@ void PairGroups::fill_matrix(const CanonicalProblem& p, const VecX& row_scale, c
     const Index dim = p.D.dim(block), r = row - p.D.row_begin(block);
     for (const BlockRows::Entry& entry : p.D.entries(block)) {
       double y[kMaxVelocityBlock];
-      for (Index c = 0; c < entry.width; ++c)
-        y[c] = a[r * entry.width + c] * row_scale[row];
+      for (Index c = 0; c < entry.width; ++c) y[c] = a[r * entry.width + c] * row_scale[row];
       inverse.solve_block(entry.block, y);
       a += static_cast<std::ptrdiff_t>(dim) * entry.width;
       for (int i = 0; i < m; ++i) {

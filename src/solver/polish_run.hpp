@@ -57,9 +57,9 @@ class PolishRun {
   }
 
  private:
-  static constexpr double kLost = 0.1;  // the judge's residual of a guess that leads nowhere
+  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
   static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
+  static constexpr double kSlow = 0.1;     // with an old factor; slower asks for a new one
 
   void guess(std::vector<BlockSet>& sets) const {
     for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);

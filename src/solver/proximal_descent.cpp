@@ -8,7 +8,8 @@
 //
 // Newton with an exact line search converges from anywhere. From its x⁺ = Π(x̄ − y/α) proximal steps
 // by the exact law follow: x⁺ = x̄ − R(x̄, y(v)) is explicit in v, Newton with a line search on the
-// balance finds v, and the compliance α falls where that is easy. Sets are guessed again on the way.
+// balance finds v, and the compliance α falls where that is easy. Sets are guessed again on the
+// way.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,22 +21,22 @@
 namespace orthant::internal {
 namespace {
 
-constexpr double kRounding = 1e-15;       // of the equations beside their terms
-constexpr double kFlat = 0.1;             // slope at the end of a step that is long enough
-constexpr int kLineSearch = 12;           // slopes looked at in one line search
-constexpr double kFirmer = 1e-3;          // compliance of the sets tried after one
-constexpr int kPatience = 4;              // proximal steps without progress
-constexpr double kExact = 1e-2;           // error of a proximal step beside the way it goes
-constexpr int kQuick = 3;                 // its Newton steps, where it was easy
-constexpr double kSoftest = 1;            // compliance beyond which it is no step
-constexpr int kTrials = 6;                // lengths of a Newton step
+constexpr double kRounding = 1e-15;  // of the equations beside their terms
+constexpr double kFlat = 0.1;        // slope at the end of a step that is long enough
+constexpr int kLineSearch = 12;      // slopes looked at in one line search
+constexpr double kFirmer = 1e-3;     // compliance of the sets tried after one
+constexpr int kPatience = 4;         // proximal steps without progress
+constexpr double kExact = 1e-2;      // error of a proximal step beside the way it goes
+constexpr int kQuick = 3;            // its Newton steps, where it was easy
+constexpr double kSoftest = 1;       // compliance beyond which it is no step
+constexpr int kTrials = 6;           // lengths of a Newton step
 constexpr double kShorter = 0.4;
-constexpr int kEasy = 10;                 // Newton steps of a proximal step that may be stiffer
-constexpr double kStiffer = 0.2;          // compliance of the next one
-constexpr double kMuchStiffer = 1e-2;     // the same where one Newton step was enough
-constexpr double kSofter = 5;             // the same after one that did not end
-constexpr double kLeastDescent = 1e-11;   // compliance below which the sets are no clearer
-constexpr double kClose = 1e-5;           // Newton step of a proximal step that has arrived
+constexpr int kEasy = 10;                // Newton steps of a proximal step that may be stiffer
+constexpr double kStiffer = 0.2;         // compliance of the next one
+constexpr double kMuchStiffer = 1e-2;    // the same where one Newton step was enough
+constexpr double kSofter = 5;            // the same after one that did not end
+constexpr double kLeastDescent = 1e-11;  // compliance below which the sets are no clearer
+constexpr double kClose = 1e-5;          // Newton step of a proximal step that has arrived
 
 }  // namespace
 

@@ -62,7 +62,8 @@ void ProximalRun::find_mobilities() {
           delta[r] += scaled * scaled;
         }
     // A row of zeros decides nothing.
-    for (Index r = 0; r < dim; ++r) delta[r] = delta[r] > 0 ? settings_.joint_proximal * delta[r] : 1;
+    for (Index r = 0; r < dim; ++r)
+      delta[r] = delta[r] > 0 ? settings_.joint_proximal * delta[r] : 1;
   }
 }
 
@@ -154,8 +155,8 @@ double ProximalRun::errors(bool matrix) {
     double* inverse = w_.inverse.data() + w_.offset[c];
     double* middle = w_.middle.data() + w_.offset[c];
     const double* s = w_.scale.data() + at;
-    const double* F = p_.F.empty() ? nullptr
-                                   : p_.F.find(static_cast<Index>(c), static_cast<Index>(c));
+    const double* F =
+        p_.F.empty() ? nullptr : p_.F.find(static_cast<Index>(c), static_cast<Index>(c));
     for (int r = 0; r < n; ++r)
       for (int k = 0; k < n; ++k) {
         double sum = J.X[r * n + k] + alpha_ * J.Y[r * n + k];

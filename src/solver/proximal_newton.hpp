@@ -32,7 +32,8 @@ struct ProximalNewtonWorkspace {
   std::vector<Index> offset;            ///< of each block's square in the arrays of squares
   std::vector<double> inverse, middle;  ///< squares: T⁻¹ and s T⁻¹Y s
   VecX scale, delta;
-  VecX v, gamma, x, start_v, start_gamma, start_x, best_v, best_gamma, best_x, y, R, r_v, r_c, right, step, dx, trial, along, centre, shift, impulse, speed;
+  VecX v, gamma, x, start_v, start_gamma, start_x, best_v, best_gamma, best_x, y, R, r_v, r_c,
+      right, step, dx, trial, along, centre, shift, impulse, speed;
   Solution candidate;
   JudgeWorkspace judge;
 };

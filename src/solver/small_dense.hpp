@@ -28,8 +28,8 @@ inline void add_transposed(const double* A, int rows, Index columns, const doubl
   }
 }
 
-/// Inverse in place by Gauss–Jordan with row pivoting, n at most kMaxLawDim: rows of a sliding block
-/// differ by 1/α. False where singular.
+/// Inverse in place by Gauss–Jordan with row pivoting, n at most kMaxLawDim: rows of a sliding
+/// block differ by 1/α. False where singular.
 inline bool invert(double* A, int n) {
   int swapped[kMaxLawDim];
   for (int k = 0; k < n; ++k) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps.cpp: bodies and contacts => batches => sweeps with momentum => velocities, impulses.
+// solver/sweeps.cpp: bodies and contacts => batches => sweeps with momentum => velocities,
+// impulses.
 #include "orthant/solver/sweeps.hpp"
 
 #include <algorithm>
@@ -36,11 +37,10 @@ const SweepTable& table_of(SweepInstructions instructions) {
     case SweepInstructions::Best:
       break;
   }
-  static const SweepInstructions best = available(SweepInstructions::Avx512)
-                                            ? SweepInstructions::Avx512
-                                        : available(SweepInstructions::Avx2)
-                                            ? SweepInstructions::Avx2
-                                            : SweepInstructions::Plain;
+  static const SweepInstructions best =
+      available(SweepInstructions::Avx512) ? SweepInstructions::Avx512
+      : available(SweepInstructions::Avx2) ? SweepInstructions::Avx2
+                                           : SweepInstructions::Plain;
   return table_of(best);
 }
 
@@ -50,9 +50,9 @@ struct SweepWorkspace::Impl {
   SweepPlan plan;
   Numbers<float> single;
   Numbers<double> full;
-  std::vector<SweepChange> change;     // by task
-  std::vector<unsigned char> flags;    // by chunk
-  std::vector<std::uint8_t> pushed;    // by body, for the crew
+  std::vector<SweepChange> change;   // by task
+  std::vector<unsigned char> flags;  // by chunk
+  std::vector<std::uint8_t> pushed;  // by body, for the crew
 };
 
 SweepWorkspace::SweepWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -183,8 +183,7 @@ class Run {
   }
 
   SweepChange sweep(SweepMode mode) {
-    const std::size_t fields =
-        result_.round ? int{RoundField::kCount} : int{GeneralField::kCount};
+    const std::size_t fields = result_.round ? int{RoundField::kCount} : int{GeneralField::kCount};
     const std::size_t impulses = result_.round ? kRoundImpulses : kGeneralImpulses;
     work_.change.resize(plan_.tasks.size());
     for (int colour = 0; colour < kSweepColours; ++colour) {
@@ -234,8 +233,7 @@ class Run {
       ++result_.sweeps;
       if (!std::isfinite(change.squares)) break;
       const bool end = result_.sweeps >= settings_.max_sweeps;
-      if (end ||
-          (result_.sweeps >= settings_.min_sweeps && error(change) <= settings_.tolerance)) {
+      if (end || (result_.sweeps >= settings_.min_sweeps && error(change) <= settings_.tolerance)) {
         result_.residual = error(sweep(SweepMode::Measure));
         if (result_.residual <= settings_.tolerance) result_.outcome = Outcome::Converged;
         if (end || result_.outcome == Outcome::Converged) break;

@@ -441,8 +441,8 @@ void extrapolate(T* x, T* last, std::size_t count, T beta) {
 
 }  // namespace
 
-const SweepTable ORTHANT_SWEEPS_TABLE = {sweep<float, true>,   sweep<float, false>,
-                                         sweep<double, true>,  sweep<double, false>,
-                                         extrapolate<float>, extrapolate<double>};
+const SweepTable ORTHANT_SWEEPS_TABLE = {sweep<float, true>,  sweep<float, false>,
+                                         sweep<double, true>, sweep<double, false>,
+                                         extrapolate<float>,  extrapolate<double>};
 
 }  // namespace orthant::internal

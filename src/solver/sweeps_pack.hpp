@@ -198,10 +198,10 @@ void pack_general(const SweepProblem& p, double epsilon, const SweepPlan& plan,
               kGeneralImpulses * kSweepBatch * task.batches, T(0));
   for (std::size_t b = 0; b < task.batches; ++b)  // lanes without a contact: any regular block
     for (const int k : {F::kBlock + 2, F::kBlock + 4})
-      std::fill_n(x.data.data() +
-                      (F::kCount * (task.first_batch + b) + static_cast<std::size_t>(k)) *
-                          kSweepBatch,
-                  kSweepBatch, T(1));
+      std::fill_n(
+          x.data.data() +
+              (F::kCount * (task.first_batch + b) + static_cast<std::size_t>(k)) * kSweepBatch,
+          kSweepBatch, T(1));
   for (std::size_t at = task.begin; at < task.end; ++at) {
     const auto i = static_cast<std::size_t>(plan.order[at]);
     const SweepContact& c = p.contacts[i];
@@ -245,8 +245,7 @@ void pack_general(const SweepProblem& p, double epsilon, const SweepPlan& plan,
     put(F::kMobilityN, nn + soft_n);
     put(F::kMobilityT, tt + soft_t);
     lambda[0] = static_cast<T>(std::max(0.0, c.impulse.dot(frame[0])));
-    for (int k = 1; k < 3; ++k)
-      lambda[k * kSweepBatch] = static_cast<T>(c.impulse.dot(frame[k]));
+    for (int k = 1; k < 3; ++k) lambda[k * kSweepBatch] = static_cast<T>(c.impulse.dot(frame[k]));
   }
 }
 
@@ -276,8 +275,8 @@ void unpack(const SweepPlan& plan, const Numbers<T>& x, bool round, SweepProblem
     const auto [batch, lane] = plan.place_of(task, i);
     if (round) {
       const T* l = x.lambda.data() + kRoundImpulses * kSweepBatch * batch + lane;
-      c.impulse = double(l[0]) * c.normal + Vec3(l[kSweepBatch], l[2 * kSweepBatch],
-                                                 l[3 * kSweepBatch]);
+      c.impulse =
+          double(l[0]) * c.normal + Vec3(l[kSweepBatch], l[2 * kSweepBatch], l[3 * kSweepBatch]);
       return;
     }
     const T* l = x.lambda.data() + kGeneralImpulses * kSweepBatch * batch + lane;

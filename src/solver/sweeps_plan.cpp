@@ -113,7 +113,8 @@ void find_tasks(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
 }
 
 /// Counting sort by height; contacts of the same slice stay in their order.
-void sort_by_height(const SweepProblem& p, const SweepTask& task, std::vector<std::int32_t>& order) {
+void sort_by_height(const SweepProblem& p, const SweepTask& task,
+                    std::vector<std::int32_t>& order) {
   constexpr std::size_t kMostSlices = 4096;
   const std::size_t n = task.end - task.begin;
   thread_local std::vector<std::int32_t> bucket, unsorted;

@@ -16,9 +16,9 @@ namespace orthant::internal {
 /// The contacts of one cell.
 struct SweepTask {
   SweepCell cell = {0, 0};
-  std::size_t begin = 0, end = 0;          // in SweepPlan::order
+  std::size_t begin = 0, end = 0;            // in SweepPlan::order
   std::size_t first_batch = 0, batches = 0;  // of all; its own
-  std::vector<std::int32_t> rows_of;       // by batch: rows of eight of A, of eight of B
+  std::vector<std::int32_t> rows_of;         // by batch: rows of eight of A, of eight of B
   // Rows are written back whether they changed or not, so a body that does not move has a row in
   // every task that meets it: no two threads write the same line. The first is that of the world,
   // which lanes without a contact have.
@@ -27,12 +27,12 @@ struct SweepTask {
 };
 
 struct SweepPlan {
-  std::vector<SweepTask> tasks;                       // colour by colour, then by cell
+  std::vector<SweepTask> tasks;                             // colour by colour, then by cell
   std::array<std::size_t, kSweepColours + 1> colours = {};  // first task of each
-  std::vector<std::int32_t> order;                    // contacts, task by task, from the lowest up
-  std::vector<std::int32_t> lane_of;                  // by contact: 8 x batch of its task + lane
+  std::vector<std::int32_t> order;    // contacts, task by task, from the lowest up
+  std::vector<std::int32_t> lane_of;  // by contact: 8 x batch of its task + lane
   std::size_t batches = 0, rows = 0;
-  std::vector<std::uint64_t> used;                    // by body: the open batches it is in
+  std::vector<std::uint64_t> used;  // by body: the open batches it is in
 
   // Scratch of finding the tasks.
   std::vector<std::int32_t> slot_of, count, by_cell, task_of;

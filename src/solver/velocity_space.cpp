@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/velocity_space.cpp: scaled rows by velocity block, answers in and out, block sweeps. See the
-// header.
+// solver/velocity_space.cpp: scaled rows by velocity block, answers in and out, block sweeps. See
+// the header.
 #include "solver/velocity_space.hpp"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 // Gaps are part of the solve, so nothing is projected afterwards: for spheres a solved step cannot
 // overlap at all, since |d + δ| >= n·(d + δ). No canonical problem is assembled.
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <algorithm>
 #include <numeric>
 
 #include "orthant/base/parallel.hpp"
@@ -55,8 +55,8 @@ struct Promise {
 Promise promise_of(Accuracy accuracy) {
   if (accuracy == Accuracy::Fast)
     return {.compliance = 1e-4, .tolerance = 1, .min_sweeps = 30, .max_sweeps = 30, .single = true};
-  return {.compliance = 1e-3, .tolerance = 1e-3, .min_sweeps = 1, .max_sweeps = 600,
-          .single = false};
+  return {
+      .compliance = 1e-3, .tolerance = 1e-3, .min_sweeps = 1, .max_sweeps = 600, .single = false};
 }
 
 /// Sweeps of an exact step: a pile at rest needs some tens; one that moves does not get there, and
@@ -92,8 +92,7 @@ bool fill_bodies(StepRun& run, std::vector<SweepBody>& bodies) {
                           const Index i = static_cast<Index>(k);
                           SweepBody& body = bodies[k + 1];
                           good[chunk] = set_inertia(H.block(i), body);
-                          const double* v =
-                              run.work.assembly.v_free.data() + H.block_begin(i);
+                          const double* v = run.work.assembly.v_free.data() + H.block_begin(i);
                           body.v = Vec3(v[0], v[1], v[2]);
                           body.omega = Vec3(v[3], v[4], v[5]);
                         }
@@ -102,7 +101,8 @@ bool fill_bodies(StepRun& run, std::vector<SweepBody>& bodies) {
 }
 
 /// Places of the bodies that move as they are told, by body, behind the dynamic ones; 0: the world.
-void place_told(const StepRun& run, std::vector<SweepBody>& bodies, std::vector<std::int32_t>& told) {
+void place_told(const StepRun& run, std::vector<SweepBody>& bodies,
+                std::vector<std::int32_t>& told) {
   told.assign(run.model.bodies().size(), 0);
   if (run.model.v_size() == run.model.dynamic_v_size()) return;
   for (std::size_t i = 0; i < told.size(); ++i) {
@@ -189,8 +189,8 @@ void fill_contacts(StepRun& run, double dt) {
   const auto& contacts = work.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
   // Across the sides of a periodic box cells of one colour meet: there all is one cell.
-  const bool cut = work.crew != nullptr ||
-                   (contacts.size() >= kCutContacts && !run.settings.periodic.any());
+  const bool cut =
+      work.crew != nullptr || (contacts.size() >= kCutContacts && !run.settings.periodic.any());
   const double edge = work.crew != nullptr ? work.crew->cell_edge() : crowd_cell_edge(model);
   const auto place = [&](BodyId id) {
     const Body& body = model.body(id);
@@ -357,17 +357,16 @@ void start_by_sweeps(StepRun& run, double dt) {
     c.height = up.dot(contacts[i].point_a);
     c.cell = {0, 0};
     Vec3 torque;
-    contact_impulse(block, run.settings.friction, false,
-                    work.solution.lambda.data() + block.row, c.impulse, torque);
+    contact_impulse(block, run.settings.friction, false, work.solution.lambda.data() + block.row,
+                    c.impulse, torque);
   }
   // A tenth of the tolerance: the judge has its own measure.
-  const SweepResult result =
-      solve_sweeps(work.crowd,
-                   {.max_sweeps = kExactSweeps,
-                    .tolerance = 0.1 * run.settings.solver.tolerance,
-                    .speed = reference_speed(run, dt),
-                    .patience = kExactPatience},
-                   work.sweeps);
+  const SweepResult result = solve_sweeps(work.crowd,
+                                          {.max_sweeps = kExactSweeps,
+                                           .tolerance = 0.1 * run.settings.solver.tolerance,
+                                           .speed = reference_speed(run, dt),
+                                           .patience = kExactPatience},
+                                          work.sweeps);
   if (result.outcome == Outcome::NotFinite) return;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {

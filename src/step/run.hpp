@@ -39,10 +39,10 @@ struct StepWorkspace::Impl {
   SweepProblem crowd;
   SweepWorkspace sweeps;
   StepCrew* crew = nullptr;
-  std::vector<std::size_t> kept;  // by chunk of contacts: how many of them push
+  std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
-  std::vector<const WarmStart::Entry*> matched;  // by contact: what it pushed with last
-  bool swept = false;                            // the step was that of a crowd: no projection
+  std::vector<const WarmStart::Entry*> matched;      // by contact: what it pushed with last
+  bool swept = false;                                // the step was that of a crowd: no projection
   VecX delta, flight, q, psi;
   VecX checked;                          // parameters that keep the rules of the model
   const Model* checked_model = nullptr;  // which one; never followed
@@ -113,14 +113,14 @@ void start_by_sweeps(StepRun& run, double dt);
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.
 CollisionSettings collision_settings(const StepRun& run);
-/// The whole step with one row a pair (Single, Relcp) or rows of sub-spheres (Multisphere).
+/// The whole step with one row per pair (Single, Relcp) or rows of sub-spheres (Multisphere).
 bool step_recursive(StepRun& run);
 
 // --- warm_start.cpp ---
 // Round and ordinal of a recursion's row share the feature of its key; both are the step's own.
 constexpr std::uint32_t kRoundShift = 8, kOrdinalMask = (1u << kRoundShift) - 1;
 /// run.warm with what each pair pushed with as a whole, under the name of its first row: a step
-/// begins with one row a pair and finds the others anew.
+/// begins with one row per pair and finds the others anew.
 const WarmStart& whole_pairs(StepRun& run);
 /// The entry of each contact, by key or nearest of its pair; null where there is none.
 void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,

@@ -30,8 +30,8 @@ TEST(ExactSum, RoundsOnceWhateverTheOrder) {
   for (int round = 0; round < 20; ++round) {
     std::vector<double> values;
     for (int i = 0; i < 200; ++i)
-      values.push_back(std::ldexp(2 * random.uniform() - 1,
-                                  static_cast<int>(120 * random.uniform()) - 60));
+      values.push_back(
+          std::ldexp(2 * random.uniform() - 1, static_cast<int>(120 * random.uniform()) - 60));
     const double first = exact(values);
     long double wide = 0;  // 64 bits of 120: good to 1e-3 of the last bit of the largest
     for (const double x : values) wide += x;

@@ -87,12 +87,13 @@ TEST(Terrain, ShapesComeToRestInARuggedBowl) {
   const Shape bowl = field(25, 2, [](double x, double y) {
     return 0.2 * (x * x + y * y) + 0.03 * std::cos(5 * x) * std::cos(4 * y);
   });
-  for (const Shape& s : {Shape::sphere(0.1), Shape::box(0.15, 0.1, 0.08), Shape::capsule(0.08, 0.12),
-                         Shape::cylinder(0.1, 0.1), Shape::cone(0.12, 0.1)}) {
+  for (const Shape& s :
+       {Shape::sphere(0.1), Shape::box(0.15, 0.1, 0.08), Shape::capsule(0.08, 0.12),
+        Shape::cylinder(0.1, 0.1), Shape::cone(0.12, 0.1)}) {
     SCOPED_TRACE(static_cast<int>(s.kind()));
     const Model model = on_ground(bowl, {.position = {0.3, 0.2, 0.5},
-                                          .orientation = exp_rotation(Vec3(0.3, 0.5, 0.1)),
-                                          .shapes = {{.shape = s}}});
+                                         .orientation = exp_rotation(Vec3(0.3, 0.5, 0.1)),
+                                         .shapes = {{.shape = s}}});
     double lowest = 1;
     const State x = run(model, 300, {}, &lowest);
     EXPECT_GT(lowest, -0.2);  // not through it
@@ -112,18 +113,19 @@ TEST(Terrain, AMeshNeedsABodyThatStands) {
 
 TEST(Cylinder, StandsStillAndRollsStraight) {
   const double c = std::sqrt(0.5);
-  const Model standing = on_ground(
-      Shape::half_space(), {.position = {0, 0, 0.3},
-                            .orientation = {c, 0, -c, 0},
-                            .shapes = {{.shape = Shape::cylinder(0.1, 0.3)}}});
+  const Model standing =
+      on_ground(Shape::half_space(), {.position = {0, 0, 0.3},
+                                      .orientation = {c, 0, -c, 0},
+                                      .shapes = {{.shape = Shape::cylinder(0.1, 0.3)}}});
   const State still = run(standing, 500);
   EXPECT_LT((still.q - standing.rest_state().q).lpNorm<Eigen::Infinity>(), 1e-9);
   EXPECT_LT(still.v.lpNorm<Eigen::Infinity>(), 1e-9);
   // Rolling without sliding along y: v = w r for good.
-  const Model rolling = on_ground(Shape::half_space(), {.position = {0, 0, 0.1},
-                                                        .velocity = {0, 1, 0},
-                                                        .angular_velocity = {-10, 0, 0},
-                                                        .shapes = {{.shape = Shape::cylinder(0.1, 0.3)}}});
+  const Model rolling =
+      on_ground(Shape::half_space(), {.position = {0, 0, 0.1},
+                                      .velocity = {0, 1, 0},
+                                      .angular_velocity = {-10, 0, 0},
+                                      .shapes = {{.shape = Shape::cylinder(0.1, 0.3)}}});
   const State x = run(rolling, 300);
   EXPECT_LT((place(x, rolling) - Vec3(0, 3, 0.1)).norm(), 1e-7);
   EXPECT_NEAR(x.v[1], 1, 1e-7);
@@ -164,7 +166,9 @@ void expect_derivative(const Model& model, const std::string& name, int steps) {
   };
   const State middle = after(0, &record);
   StepGradient gradient(model, parameters, settings, record);
-  StepTangent d{VecX::Zero(model.v_size()), VecX::Zero(model.v_size()), {},
+  StepTangent d{VecX::Zero(model.v_size()),
+                VecX::Zero(model.v_size()),
+                {},
                 VecX::Zero(model.parameter_table().size())};
   d.parameters[index] = 1;
   const StateTangent exact = gradient.push_forward(d);

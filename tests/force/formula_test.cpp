@@ -48,8 +48,7 @@ TEST(Formula, DerivativesAreThoseOfTheValue) {
         (i < 3 ? at.x[i] : at.v[i - 3]) += s * h;
         return f.value(at);
       };
-      const double difference =
-          (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * h);
+      const double difference = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * h);
       EXPECT_NEAR(gradient[i], difference, 1e-9) << text << ", " << i;
     }
   }

@@ -48,7 +48,7 @@ TEST(FreeRotation, TumblingHandleKeepsEnergyAndMomentum) {
   }
   RecordProperty("energy", std::to_string(worst_energy * 1e12) + "e-12");
   RecordProperty("momentum", std::to_string(worst_momentum * 1e12) + "e-12");
-  // Rounding only: 1e-15 a step, over 1e5 steps.
+  // Rounding only: 1e-15 per step, over 1e5 steps.
   EXPECT_LT(worst_energy, 2e-10);
   EXPECT_LT(worst_momentum, 2e-10);
   EXPECT_GT(flips, 100);  // it does tumble

@@ -197,7 +197,7 @@ void mutate(const Base& base, Recipe& recipe) {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  // In memory where there is such a folder: thousands of files a second need no disk.
+  // In memory where there is such a folder: thousands of files per second need no disk.
   const bool in_memory = ::access("/dev/shm", W_OK) == 0;
   g_path = std::string(in_memory ? "/dev/shm" : "/tmp") + "/orthant_fuzz_" +
            std::to_string(::getpid()) + ".h5";

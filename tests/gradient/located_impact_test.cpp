@@ -105,22 +105,23 @@ TEST(LocatedImpact, BodyOnASpring) {
     ModelBuilder b;
     b.add_material({.name = "m", .friction = 0.3, .restitution = 0.7});
     b.add_body(floor_body(planar));
-    b.add_body({.name = "rod",
-                .motion = planar ? Motion::Planar : Motion::Spatial,
-                .position = planar ? Vec3(0, 0.11, 0) : Vec3(0, 0, 0.11),
-                .orientation = planar ? Quat{} : exp_rotation(Vec3(0.2, 0.5, 0)),
-                .angle = planar ? 0.5 : 0,
-                .velocity = planar ? Vec3(0.3, -3, 0) : Vec3(0.3, 0.1, -3),
-                .angular_velocity = planar ? Vec3(0, 0, 6) : Vec3(3, 5, 2),
-                .shapes = {{.shape = planar ? Shape::stadium(0.04, 0.12) : Shape::capsule(0.04, 0.12),
-                            .material = "m"}}});
+    b.add_body(
+        {.name = "rod",
+         .motion = planar ? Motion::Planar : Motion::Spatial,
+         .position = planar ? Vec3(0, 0.11, 0) : Vec3(0, 0, 0.11),
+         .orientation = planar ? Quat{} : exp_rotation(Vec3(0.2, 0.5, 0)),
+         .angle = planar ? 0.5 : 0,
+         .velocity = planar ? Vec3(0.3, -3, 0) : Vec3(0.3, 0.1, -3),
+         .angular_velocity = planar ? Vec3(0, 0, 6) : Vec3(3, 5, 2),
+         .shapes = {{.shape = planar ? Shape::stadium(0.04, 0.12) : Shape::capsule(0.04, 0.12),
+                     .material = "m"}}});
     b.add_force(SpringSpec{.name = "spring",
-                  .a = "rod",
-                  .point_a = {0.1, 0, 0},
-                  .point_b = planar ? Vec3(0.2, 0.6, 0) : Vec3(0.2, 0.1, 0.6),
-                  .stiffness = 400,
-                  .damping = 1,
-                  .rest = 0.2});
+                           .a = "rod",
+                           .point_a = {0.1, 0, 0},
+                           .point_b = planar ? Vec3(0.2, 0.6, 0) : Vec3(0.2, 0.1, 0.6),
+                           .stiffness = 400,
+                           .damping = 1,
+                           .rest = 0.2});
     expect_exact(b.build(), events(0.02), 2, 1);
   }
 }

@@ -189,8 +189,7 @@ TEST(PartsGradient, ServosArmaturesAndAPlanarJoint) {
   hinge("held", "c", "b", 0.8, 50.0);
   b.add_actuator(ServoActuatorSpec{.name = "to", .joint = "held", .gear = 0.7});
   b.add_actuator(ServoActuatorSpec{.name = "spin", .joint = "held", .speed = true});
-  b.add_actuator(
-      JointActuatorSpec{.name = "push", .joint = "held", .gear = 2, .max_force = 0.6});
+  b.add_actuator(JointActuatorSpec{.name = "push", .joint = "held", .gear = 2, .max_force = 0.6});
   const GradientCheck check = expect_exact(b.build(), tight(), 6, 0.9, MatX::Constant(3, 6, 0.5));
   for (const char* name :
        {"joint/held.motor.stiffness", "joint/held.motor.damping", "joint/held.motor.target",

@@ -45,8 +45,8 @@ TEST(ProjectionGradient, HangingPendulumFollowsItsAnchor) {
   EXPECT_NEAR(g.parameters[one.model.parameter_table().find("joint/pin.a.y")], -1, 1e-9);
   EXPECT_NEAR(g.q[1], 0, 1e-9);  // a change that breaks the joint is undone
   StepTangent up;
-  up.parameters = VecX::Unit(one.parameters.values.size(),
-                             one.model.parameter_table().find("joint/pin.b.y"));
+  up.parameters =
+      VecX::Unit(one.parameters.values.size(), one.model.parameter_table().find("joint/pin.b.y"));
   EXPECT_NEAR(gradient.push_forward(up).q[1], 1, 1e-9);
 }
 
@@ -98,7 +98,8 @@ TEST(ProjectionGradient, ClippedRoundsAgainstDifferences) {
   const OneStep one(model, settings);
   bool clipped = false;
   for (const SolveRecord& solve : one.record.solves)
-    for (const BiasBranch branch : solve.branches) clipped = clipped || branch == BiasBranch::Clipped;
+    for (const BiasBranch branch : solve.branches)
+      clipped = clipped || branch == BiasBranch::Clipped;
   EXPECT_TRUE(clipped);
   GradientChecker checker(model, model.default_parameters(), settings, model.rest_state(), 1);
   checker.check_v = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that were once certified exact and wrong, each with what is true. The differences are this
-// file's own: central, extrapolated, of the bare step.
+// Numbers that were once certified exact and wrong, each with what is true. The differences are
+// this file's own: central, extrapolated, of the bare step.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -86,8 +86,7 @@ Model spinning_body(unsigned seed) {
   const Quat turn = exp_rotation(Vec3(pick(-2, 2), pick(-2, 2), pick(-2, 2)));
   const Vec3 half(pick(0.03, 0.06), pick(0.08, 0.12), pick(0.15, 0.25));
   double reach = 0;
-  for (int i = 0; i < 3; ++i)
-    reach += half[i] * std::abs(rotate(turn, Vec3(Vec3::Unit(i))).z());
+  for (int i = 0; i < 3; ++i) reach += half[i] * std::abs(rotate(turn, Vec3(Vec3::Unit(i))).z());
   b.add_body({.name = "box",
               .position = {0, 0, reach + pick(0.005, 0.012)},
               .orientation = turn,
@@ -160,7 +159,8 @@ TEST(Promises, ComplianceWithImpactEvents) {
   EXPECT_NEAR(one.difference(softer, 1e-10)[4], -183512, 1);
 }
 
-// A round cut at a share of the smallest shape of the whole model, and the share held: off by 1.3 %.
+// A round cut at a share of the smallest shape of the whole model, and the share held: off by 1.3
+// %.
 TEST(Promises, CutRoundsOfAnOverlapThatIsDeep) {
   const auto deep_rod = [](double far_radius) {
     ModelBuilder b;
@@ -223,8 +223,8 @@ TEST(Promises, FollowerGoesWhereItsCouplingGoes) {
   EXPECT_NEAR(given[0] + given[3], 1, 1e-9);
 }
 
-// A box on a floor: which of its four corners carry the load is not unique, and that the answer found
-// has one without any is no border. Its motion has one derivative.
+// A box on a floor: which of its four corners carry the load is not unique, and that the answer
+// found has one without any is no border. Its motion has one derivative.
 TEST(Promises, ACornerWithoutALoadIsNoBorder) {
   Solution x;
   CanonicalProblem p;
@@ -277,12 +277,12 @@ TEST(Promises, PyramidsStickAndOpenWithoutABorder) {
     b.add_material({.name = "m", .friction = 0.5});
     b.add_body(floor_body(planar));
     const auto add = [&](const char* name, double x, double gap, const Vec3& velocity) {
-      b.add_body({.name = name,
-                  .motion = planar ? Motion::Planar : Motion::Spatial,
-                  .position = planar ? Vec3(x, 0.1 + gap, 0) : Vec3(x, 0, 0.1 + gap),
-                  .velocity = velocity,
-                  .shapes = {{.shape = planar ? Shape::disc(0.1) : Shape::sphere(0.1),
-                              .material = "m"}}});
+      b.add_body(
+          {.name = name,
+           .motion = planar ? Motion::Planar : Motion::Spatial,
+           .position = planar ? Vec3(x, 0.1 + gap, 0) : Vec3(x, 0, 0.1 + gap),
+           .velocity = velocity,
+           .shapes = {{.shape = planar ? Shape::disc(0.1) : Shape::sphere(0.1), .material = "m"}}});
     };
     add("pressed", 0, 1e-4, planar ? Vec3(0.02, -0.5, 0) : Vec3(0.02, 0.01, -0.5));
     add("passing", 1, 2e-4, planar ? Vec3(0.7, 0.2, 0) : Vec3(0.7, 0.1, 0.2));
@@ -299,8 +299,9 @@ TEST(Promises, PyramidsStickAndOpenWithoutABorder) {
   }
 }
 
-// The point mass of two walls in one place, one of which turns: truth 0. The answers of these methods
-// share the load and say 1/2 or another number; none of them is called the derivative of the problem.
+// The point mass of two walls in one place, one of which turns: truth 0. The answers of these
+// methods share the load and say 1/2 or another number; none of them is called the derivative of
+// the problem.
 TEST(Promises, AnswersOfEveryMethodSayThatTheirImpulsesAreOneChoice) {
   CanonicalProblem p;
   Eigen::Map<Eigen::Matrix2d>(p.H.add_block(2)).setIdentity();

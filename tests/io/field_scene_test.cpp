@@ -52,9 +52,8 @@ TEST(FieldScene, AShearFlowCarriesAndTurns) {
   for (const char* planar : {"true", "false"}) {
     const bool flat = std::string(planar) == "true";
     const LoadedScene scene = parse_scene(
-        std::string("orthant: 1\nworld: {planar: ") + planar +
-            ", law: overdamped, gravity: [0, 0" + (flat ? "" : ", 0") +
-            "]}\nbodies: [{name: rod, position: [0, 2" + (flat ? "" : ", 0") +
+        std::string("orthant: 1\nworld: {planar: ") + planar + ", law: overdamped, gravity: [0, 0" +
+            (flat ? "" : ", 0") + "]}\nbodies: [{name: rod, position: [0, 2" + (flat ? "" : ", 0") +
             "], drag: 3, length: 1.5, shapes: {type: " + (flat ? "disc" : "sphere") +
             ", radius: 0.2}}]\nforces: [{type: flow, name: shear, formula: [0.7*y, 0, 0]}]\nstep: "
             "{h: 0.1}\n",

@@ -35,9 +35,10 @@ std::string binary_stl(const std::vector<float>& corners) {
 }
 
 LoadedScene load(const TemporaryFolder& folder, const std::string& shape) {
-  write_file(folder.file("scene.yaml"),
-             "orthant: 1\nbodies:\n- {name: ground, motion: fixed, shapes: " + shape +
-                 "}\n- {name: ball, position: [0.2, 0.3, 0.1], shapes: {type: sphere, radius: 0.1}}\n");
+  write_file(
+      folder.file("scene.yaml"),
+      "orthant: 1\nbodies:\n- {name: ground, motion: fixed, shapes: " + shape +
+          "}\n- {name: ball, position: [0.2, 0.3, 0.1], shapes: {type: sphere, radius: 0.1}}\n");
   return load_scene(folder.file("scene.yaml"));
 }
 
@@ -56,7 +57,8 @@ TEST(Ground, MeshesOfFilesCarryABallAndResolve) {
   write_file(folder.file("square.stl"), binary_stl({-1, -1, 0, 1, -1, 0, 1, 1, 0,  //
                                                     -1, -1, 0, 1, 1, 0, -1, 1, 0}));
   for (const char* file : {"square.obj", "square.stl"}) {
-    const LoadedScene scene = load(folder, std::string("{type: mesh, file: ") + file + ", scale: 2}");
+    const LoadedScene scene =
+        load(folder, std::string("{type: mesh, file: ") + file + ", scale: 2}");
     const Shape& mesh = scene.model.shapes()[0].shape;
     ASSERT_EQ(mesh.kind(), ShapeKind::Mesh);
     EXPECT_EQ(mesh.topology().mesh->triangles.size(), 2u);
@@ -72,15 +74,16 @@ TEST(Ground, MeshesOfFilesCarryABallAndResolve) {
 
 TEST(Ground, HeightFieldsCylindersConesAndRoundedHulls) {
   const TemporaryFolder folder;
-  const LoadedScene scene =
-      load(folder, "{type: height_field, half: [2, 1], rows: 2, heights: [0, 0, 0, 0.5, 0.5, 0.5]}");
+  const LoadedScene scene = load(
+      folder, "{type: height_field, half: [2, 1], rows: 2, heights: [0, 0, 0, 0.5, 0.5, 0.5]}");
   const Shape& field = scene.model.shapes()[0].shape;
   EXPECT_EQ(field.topology().mesh->triangles.size(), 4u);
   EXPECT_EQ(scene.parameters.get("shape/ground.scale_x"), 2);
-  const LoadedScene others = load(
-      folder, "[{type: cylinder, radius: 0.1, half_length: 0.2, position: [3, 0, 0]}, {type: cone, "
-              "radius: 0.1, half_length: 0.2, position: [4, 0, 0]}, {type: rounded_hull, radius: "
-              "0.05, points: [[0,0,0],[1,0,0],[0,1,0],[0,0,1]], position: [5, 0, 0]}]");
+  const LoadedScene others =
+      load(folder,
+           "[{type: cylinder, radius: 0.1, half_length: 0.2, position: [3, 0, 0]}, {type: cone, "
+           "radius: 0.1, half_length: 0.2, position: [4, 0, 0]}, {type: rounded_hull, radius: "
+           "0.05, points: [[0,0,0],[1,0,0],[0,1,0],[0,0,1]], position: [5, 0, 0]}]");
   EXPECT_EQ(others.model.shapes()[0].shape.kind(), ShapeKind::Cylinder);
   EXPECT_EQ(others.model.shapes()[1].shape.kind(), ShapeKind::Cone);
   EXPECT_TRUE(others.model.shapes()[2].shape.topology().rounded);
@@ -112,7 +115,8 @@ TEST(Ground, BadMeshesAreRefusedWithFileAndRule) {
 
 TEST(Ground, HeightFieldOfMjcfIsReadFromTheFarSide) {
   const LoadedScene scene = parse_mjcf(
-      "<mujoco><asset><hfield name='h' nrow='3' ncol='2' size='1 2 0.5 0.1' elevation='0 1 2 3 4 10'/>"
+      "<mujoco><asset><hfield name='h' nrow='3' ncol='2' size='1 2 0.5 0.1' elevation='0 1 2 3 4 "
+      "10'/>"
       "</asset><worldbody><geom type='hfield' hfield='h'/><body pos='0 0 2'><freejoint/>"
       "<geom type='sphere' size='0.1'/></body></worldbody></mujoco>",
       "field.xml");
@@ -140,7 +144,8 @@ TEST(Visuals, MeshesAndColoursReachTheModelOfARun) {
       <collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>)");
   LoadedScene scene = load_scene(folder.file("robot.urdf"));
   ASSERT_EQ(scene.visuals.size(), 2u);
-  EXPECT_LT((scene.visuals[0].X_BV.x - Vec3(-0.1, 0, 0.5)).norm(), 1e-12);  // the frame is at the centre
+  EXPECT_LT((scene.visuals[0].X_BV.x - Vec3(-0.1, 0, 0.5)).norm(),
+            1e-12);  // the frame is at the centre
   EXPECT_EQ(scene.visuals[0].colour, "#0000ff");
   const std::string notes = ::testing::PrintToString(scene.notes);
   EXPECT_THAT(notes, HasSubstr("neither STL nor OBJ"));

@@ -172,13 +172,13 @@ TEST(Mjcf, SeveralJointsOfABody) {
   EXPECT_EQ(s.model.bodies().size(), 3u);
   EXPECT_EQ(s.model.bodies()[1].name, "leg/hip1");
   // With an actuator on it the slide is a joint of its own.
-  const LoadedScene driven =
-      parse(std::string(text) + "<actuator><motor joint='x'/></actuator>");
+  const LoadedScene driven = parse(std::string(text) + "<actuator><motor joint='x'/></actuator>");
   EXPECT_EQ(driven.model.joints().size(), 5u);
 }
 
 TEST(Mjcf, JointsStartNearTheFilesPosture) {
-  // Lying legs with knees that cannot be straight: bent by the least, not to the middle of the range.
+  // Lying legs with knees that cannot be straight: bent by the least, not to the middle of the
+  // range.
   const LoadedScene s = parse(R"(
 <worldbody>
   <body name="shin"><joint name="knee" axis="0 1 0" range="-160 -2"/><geom type="sphere" size=".1"/></body>
@@ -199,7 +199,8 @@ TEST(Mjcf, LinksAreFramesAndPicturesAreNotRead) {
 <actuator><position name="servo" joint="hinge" kp="10" inheritrange="1"/></actuator>)");
   const Frame& arm = s.model.frames()[static_cast<std::size_t>(s.model.find_frame("arm"))];
   EXPECT_LT((arm.X_BF.x - Vec3(-0.3, 0, 0)).norm(), 1e-15);  // the body's origin is its centre
-  const Actuator& servo = s.model.actuators()[static_cast<std::size_t>(s.model.find_actuator("servo"))];
+  const Actuator& servo =
+      s.model.actuators()[static_cast<std::size_t>(s.model.find_actuator("servo"))];
   EXPECT_NEAR(servo.lower, -kPi / 2, 1e-12);
   EXPECT_NEAR(servo.upper, kPi / 6, 1e-12);
 }

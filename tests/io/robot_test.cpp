@@ -50,22 +50,21 @@ double coordinate(const LoadedScene& s, const char* name) {
 LoadedScene load(const TemporaryFolder& folder, const std::string& text, const std::string& options,
                  const std::string& rest = "") {
   write_file(folder.file("r.urdf"), text);
-  write_file(folder.file("s.yaml"),
-             "orthant: 1\nurdf: {file: r.urdf" + options + "}\n" + rest);
+  write_file(folder.file("s.yaml"), "orthant: 1\nurdf: {file: r.urdf" + options + "}\n" + rest);
   return load_scene(folder.file("s.yaml"));
 }
 
 // A frame, a link without mass between two joints, matter on fixed joints: masses, centres and
 // inertias add up, names stay.
 TEST(Robot, FoldsWhatHasNoMotionOrMassOfItsOwn) {
-  const std::string text = robot(
-      "<link name='base_link'/>\n" + link("trunk", 2, kBall) + link("arm", 1) + link("tool", 1) +
-      "<link name='camera'/><link name='knob'/>\n" +
-      joint("root", "fixed", "base_link", "trunk", "<origin xyz='0 0 0.5'/>") +
-      joint("shoulder", "continuous", "trunk", "arm", "<axis xyz='0 1 0'/>") +
-      joint("flange", "fixed", "arm", "tool", "<origin xyz='1 0 0'/>") +
-      joint("mount", "fixed", "tool", "camera", "<origin xyz='0 0 0.1'/>") +
-      joint("turn", "continuous", "trunk", "knob"));
+  const std::string text =
+      robot("<link name='base_link'/>\n" + link("trunk", 2, kBall) + link("arm", 1) +
+            link("tool", 1) + "<link name='camera'/><link name='knob'/>\n" +
+            joint("root", "fixed", "base_link", "trunk", "<origin xyz='0 0 0.5'/>") +
+            joint("shoulder", "continuous", "trunk", "arm", "<axis xyz='0 1 0'/>") +
+            joint("flange", "fixed", "arm", "tool", "<origin xyz='1 0 0'/>") +
+            joint("mount", "fixed", "tool", "camera", "<origin xyz='0 0 0.1'/>") +
+            joint("turn", "continuous", "trunk", "knob"));
   const LoadedScene s = parse_urdf(text, "r.urdf");
   ASSERT_EQ(s.model.bodies().size(), 2u);
   EXPECT_EQ(s.model.bodies()[0].name, "base_link");
@@ -112,10 +111,11 @@ TEST(Robot, StartsInsideItsLimitsOrWhereItIsToldTo) {
   EXPECT_EQ(s.parameters.get("joint/knee.lower"), -2);
   EXPECT_EQ(s.parameters.get("joint/knee.motor.max_force"), 7);
   EXPECT_EQ(s.parameters.get("joint/knee.motor.target"), -1.25);
-  write_file(folder.file("r.srdf"),
-             "<robot name='r'><group_state name='sit' group='all'><joint name='knee' value='-1.75'/>"
-             "<joint name='other' value='1'/></group_state>"
-             "<disable_collisions link1='base' link2='shin'/></robot>");
+  write_file(
+      folder.file("r.srdf"),
+      "<robot name='r'><group_state name='sit' group='all'><joint name='knee' value='-1.75'/>"
+      "<joint name='other' value='1'/></group_state>"
+      "<disable_collisions link1='base' link2='shin'/></robot>");
   EXPECT_NEAR(coordinate(load(folder, text, ", srdf: r.srdf, state: sit"), "knee"), -1.75, 1e-12);
   EXPECT_THROW((void)load(folder, text, ", srdf: r.srdf, state: stand"), Error);
   EXPECT_THROW((void)load(folder, text, ", posture: {knee: 0}"), Error);
@@ -176,10 +176,10 @@ TEST(Robot, InertiasOfNoBodyAreChangedByTheLeast) {
 }
 
 TEST(Robot, MasslessLinksThatMoveAndTouchNeedAMass) {
-  const std::string text =
-      robot(link("base", 1) + "<link name='wheel'>" + kBall + "</link>" +
-            joint("j", "continuous", "base", "wheel"));
-  EXPECT_THAT(error_of(text), HasSubstr("link 'wheel' moves and has a shape: its mass must be > 0"));
+  const std::string text = robot(link("base", 1) + "<link name='wheel'>" + kBall + "</link>" +
+                                 joint("j", "continuous", "base", "wheel"));
+  EXPECT_THAT(error_of(text),
+              HasSubstr("link 'wheel' moves and has a shape: its mass must be > 0"));
   const TemporaryFolder folder;
   const LoadedScene s = load(folder, text, ", density: 1000");
   EXPECT_NEAR(s.parameters.get("body/wheel.mass"), 4.18879, 1e-4);
@@ -187,12 +187,12 @@ TEST(Robot, MasslessLinksThatMoveAndTouchNeedAMass) {
 }
 
 TEST(Robot, CarriersAndPlanarJoints) {
-  const LoadedScene s = parse_urdf(
-      robot(link("base", 1) + "<link name='cross'/>" + link("arm", 1) + link("puck", 1) +
-            joint("u1", "continuous", "base", "cross", "<axis xyz='1 0 0'/>") +
-            joint("u2", "continuous", "cross", "arm", "<axis xyz='0 1 0'/>") +
-            joint("p", "planar", "base", "puck", "<axis xyz='0 0 1'/>")),
-      "r.urdf");
+  const LoadedScene s =
+      parse_urdf(robot(link("base", 1) + "<link name='cross'/>" + link("arm", 1) + link("puck", 1) +
+                       joint("u1", "continuous", "base", "cross", "<axis xyz='1 0 0'/>") +
+                       joint("u2", "continuous", "cross", "arm", "<axis xyz='0 1 0'/>") +
+                       joint("p", "planar", "base", "puck", "<axis xyz='0 0 1'/>")),
+                 "r.urdf");
   EXPECT_THAT(notes(s), HasSubstr("links without mass between two joints"));
   EXPECT_EQ(s.parameters.get("body/cross.mass"), 1e-4);
   EXPECT_EQ(s.model.joint(s.model.find_joint("p")).kind, JointKind::Planar);

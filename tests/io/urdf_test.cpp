@@ -81,7 +81,8 @@ TEST(Urdf, LinksAndJointsArriveWhereTheFileSays) {
   // The cylinder lies along z of its own frame, which is turned to x of the link, y of the world.
   for (const ShapeInstance& s : m.shapes()) {
     if (s.shape.kind() != ShapeKind::Cylinder) continue;
-    const Pose X_WS = shape_pose(m.body(s.body), s, scene.state.q.data(), scene.parameters.values.data());
+    const Pose X_WS =
+        shape_pose(m.body(s.body), s, scene.state.q.data(), scene.parameters.values.data());
     EXPECT_NEAR(std::abs(rotate(X_WS.p, Vec3(1, 0, 0))[1]), 1, 1e-12);
     EXPECT_EQ(s.shape.parameters()[1], 0.5);
   }
@@ -89,8 +90,7 @@ TEST(Urdf, LinksAndJointsArriveWhereTheFileSays) {
   ASSERT_EQ(scene.visuals.size(), 1u);
   EXPECT_EQ(m.bodies()[static_cast<std::size_t>(scene.visuals[0].body)].name, "base");
   EXPECT_EQ(scene.visuals[0].shape->parameters()[0], 1);
-  for (const char* word : {"<transmission>", "velocity"})
-    EXPECT_THAT(notes, HasSubstr(word));
+  for (const char* word : {"<transmission>", "velocity"}) EXPECT_THAT(notes, HasSubstr(word));
 }
 
 TEST(Urdf, FallsUnderGravityAndKeepsItsJoints) {
@@ -194,9 +194,12 @@ TEST(Urdf, MimicThatCannotHoldIsNamed) {
 
 TEST(Urdf, InertiaWithoutMassIsNamed) {
   const std::string text =
-      "<robot name='r'><link name='base'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/>"
-      "</inertial></link><link name='foot'><inertial><mass value='0'/><inertia ixx='0' iyy='0.1' izz='0'/>"
-      "</inertial></link><joint name='sole' type='fixed'><parent link='base'/><child link='foot'/></joint></robot>";
+      "<robot name='r'><link name='base'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
+      "izz='1'/>"
+      "</inertial></link><link name='foot'><inertial><mass value='0'/><inertia ixx='0' iyy='0.1' "
+      "izz='0'/>"
+      "</inertial></link><joint name='sole' type='fixed'><parent link='base'/><child "
+      "link='foot'/></joint></robot>";
   EXPECT_THAT(::testing::PrintToString(parse_urdf(text, "r.urdf").notes),
               HasSubstr("ignored the inertia of links without mass"));
 }

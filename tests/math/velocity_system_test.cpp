@@ -24,8 +24,7 @@ MatX dense_of(const BlockRows& A, Index columns) {
     const double* a = A.values(i);
     for (const BlockRows::Entry& entry : A.entries(i))
       for (Index r = 0; r < A.dim(i); ++r)
-        for (Index c = 0; c < entry.width; ++c)
-          out(A.row_begin(i) + r, entry.column + c) += *a++;
+        for (Index c = 0; c < entry.width; ++c) out(A.row_begin(i) + r, entry.column + c) += *a++;
   }
   return out;
 }

@@ -308,15 +308,22 @@ TEST(BadInput, EveryRangeOfAParameterIsChecked) {
                .damping = 1,
                .dry_friction = 1});
   const Model model = b.build();
-  const std::pair<const char*, double> bad[] = {
-      {"material/a.friction", 1e8},     {"material/a.restitution", 1.01},
-      {"material/a.compliance", -1e-9}, {"material/a.rolling_friction", -1e-9},
-      {"pair/a+c.friction", -0.1},      {"pair/a+c.restitution", -0.1},
-      {"force/s.stiffness", -1},        {"force/s.damping", -1},
-      {"force/s.rest", -1},             {"joint/j.length", 0},
-      {"joint/j.stiffness", -1},        {"joint/j.damping", -1},
-      {"joint/j.dry_friction", -1},     {"joint/j.lower", 4},
-      {"shape/one.radius", 0},          {"body/one.mass", 0}};
+  const std::pair<const char*, double> bad[] = {{"material/a.friction", 1e8},
+                                                {"material/a.restitution", 1.01},
+                                                {"material/a.compliance", -1e-9},
+                                                {"material/a.rolling_friction", -1e-9},
+                                                {"pair/a+c.friction", -0.1},
+                                                {"pair/a+c.restitution", -0.1},
+                                                {"force/s.stiffness", -1},
+                                                {"force/s.damping", -1},
+                                                {"force/s.rest", -1},
+                                                {"joint/j.length", 0},
+                                                {"joint/j.stiffness", -1},
+                                                {"joint/j.damping", -1},
+                                                {"joint/j.dry_friction", -1},
+                                                {"joint/j.lower", 4},
+                                                {"shape/one.radius", 0},
+                                                {"body/one.mass", 0}};
   for (const auto& [name, value] : bad) {
     Parameters p = model.default_parameters();
     EXPECT_NO_THROW(validate(model, p));

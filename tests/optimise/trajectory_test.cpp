@@ -313,7 +313,8 @@ TEST(LossAware, ChoosesContactByContact) {
                 .position = {x, 0.1, 0},
                 .shapes = {{.shape = Shape::disc(0.1), .material = "wood"}},
                 .mass = 2.0});
-    b.add_joint({.name = std::string("upright ") + name, .kind = JointKind::LockRotation, .a = name});
+    b.add_joint(
+        {.name = std::string("upright ") + name, .kind = JointKind::LockRotation, .a = name});
     b.add_actuator(
         BodyActuatorSpec{.name = std::string("push ") + name, .body = name, .force = {1, 0, 0}});
   }

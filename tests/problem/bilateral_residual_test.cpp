@@ -9,8 +9,8 @@
 namespace orthant {
 namespace {
 
-/// Two bodies of 6 velocities, masses m and M, pulled by k; each guided: four rows per body keep its
-/// velocity along z. The guides are off by rounding, as rows from rotated frames are.
+/// Two bodies of 6 velocities, masses m and M, pulled by k; each guided: four rows per body keep
+/// its velocity along z. The guides are off by rounding, as rows from rotated frames are.
 CanonicalProblem guided(double m, double M, double length = 1) {
   CanonicalProblem p;
   for (const double mass : {m, M}) {

@@ -47,13 +47,13 @@ const Case kCases[] = {
      "f.dat: the file is empty, expected an LCP, MLCP or friction problem"},
     {"Prose", "hello world",
      "f.dat:1:1: expected a number: an LCP begins with its size, an MLCP with two flags (0 or 1), "
-     "a friction problem with the numbers a contact (2, 3 or 5)"},
+     "a friction problem with the numbers per contact (2, 3 or 5)"},
     {"Negative", "-3 0 3 3",
      "f.dat:1:1: expected a number: an LCP begins with its size, an MLCP with two flags (0 or 1), "
-     "a friction problem with the numbers a contact (2, 3 or 5)"},
+     "a friction problem with the numbers per contact (2, 3 or 5)"},
     {"TooLargeForAnInteger", "99999999999999999999 0",
      "f.dat:1:1: expected a number: an LCP begins with its size, an MLCP with two flags (0 or 1), "
-     "a friction problem with the numbers a contact (2, 3 or 5)"},
+     "a friction problem with the numbers per contact (2, 3 or 5)"},
     {"LcpTruncatedInMatrix", "2 0 2 2 2 2\n1 2 3",
      "f.dat:2:1: M: 4 entries are announced, but the file has only 5 bytes left (read as an LCP)"},
     {"LcpTruncatedInVector", "2 0 2 2 2 2 1 2 3 4 5",

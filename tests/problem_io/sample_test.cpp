@@ -227,7 +227,7 @@ TEST(SampleStorage, CopiesInAnotherStorageAreTheSameProblem) {
 }
 
 TEST(SampleKind, ForcingAKindOverridesTheGuess) {
-  // M has one row a contact number, so the file can also be read, wrongly, as a local problem.
+  // M has one row per contact number, so the file can also be read, wrongly, as a local problem.
   const std::string path = sample("fclib/GFC3D_Example00.dat");
   EXPECT_EQ(read_problem(path).kind, kGlobal);
   EXPECT_EQ(read_problem(path, kLocal).kind, kLocal);

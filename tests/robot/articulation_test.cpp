@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joint coordinates against closed forms, against each other and against differences. Comparisons with
-// Pinocchio are in python/tests/test_articulation.py.
+// Joint coordinates against closed forms, against each other and against differences. Comparisons
+// with Pinocchio are in python/tests/test_articulation.py.
 #include "orthant/robot/articulation.hpp"
 
 #include <gtest/gtest.h>
@@ -29,16 +29,27 @@ struct Pendulum {
   Model build() const {
     ModelBuilder b;
     const auto body = [&](const char* name, double x, double m, double I) {
-      b.add_body({.name = name, .position = Vec3(x, 0, 0), .mass = m,
+      b.add_body({.name = name,
+                  .position = Vec3(x, 0, 0),
+                  .mass = m,
                   .inertia = Mat3(I * Mat3::Identity())});
     };
     body("upper", c1, m1, I1);
     body("lower", l1 + c2, m2, I2);
     // About -y: angles count upwards from the x axis.
-    b.add_joint({.name = "shoulder", .kind = JointKind::Revolute, .a = "upper", .b = "world",
-                 .anchor = Vec3::Zero(), .axis = -Vec3::UnitY(), .armature = armature});
-    b.add_joint({.name = "elbow", .kind = JointKind::Revolute, .a = "upper", .b = "lower",
-                 .anchor = Vec3(l1, 0, 0), .axis = Vec3::UnitY()});
+    b.add_joint({.name = "shoulder",
+                 .kind = JointKind::Revolute,
+                 .a = "upper",
+                 .b = "world",
+                 .anchor = Vec3::Zero(),
+                 .axis = -Vec3::UnitY(),
+                 .armature = armature});
+    b.add_joint({.name = "elbow",
+                 .kind = JointKind::Revolute,
+                 .a = "upper",
+                 .b = "lower",
+                 .anchor = Vec3(l1, 0, 0),
+                 .axis = Vec3::UnitY()});
     b.add_frame({.name = "tip", .body = "lower", .pose = {Vec3(l2 - c2, 0, 0), {}}});
     return b.build();
   }
@@ -89,8 +100,12 @@ Model creature(std::uint64_t seed) {
     Mat3 I = 0.05 * (A * A.transpose());
     I += I.trace() * Mat3::Identity();
     const Vec3 turn = vec(0.5);
-    b.add_body({.name = name, .position = vec(0.4), .orientation = exp_rotation(turn),
-                .mass = 0.5 + random.uniform(), .inertia = I, .center_of_mass = vec(0.1)});
+    b.add_body({.name = name,
+                .position = vec(0.4),
+                .orientation = exp_rotation(turn),
+                .mass = 0.5 + random.uniform(),
+                .inertia = I,
+                .center_of_mass = vec(0.1)});
   };
   const std::array kinds = {JointKind::Revolute, JointKind::Prismatic, JointKind::Ball,
                             JointKind::Planar,   JointKind::Weld,      JointKind::Revolute};
@@ -99,8 +114,12 @@ Model creature(std::uint64_t seed) {
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const std::string name = "b" + std::to_string(i);
     body(name);
-    JointSpec joint{.name = "j" + std::to_string(i), .kind = kinds[i], .a = name, .b = parent,
-                    .anchor = vec(0.3), .axis = vec(1)};
+    JointSpec joint{.name = "j" + std::to_string(i),
+                    .kind = kinds[i],
+                    .a = name,
+                    .b = parent,
+                    .anchor = vec(0.3),
+                    .axis = vec(1)};
     if (i % 2 == 1) std::swap(joint.a, joint.b);
     if (kinds[i] == JointKind::Revolute) joint.armature = 0.1;
     b.add_joint(joint);
@@ -167,12 +186,13 @@ TEST(Articulation, JacobiansAreDerivatives) {
     const Pose a = tree.pose(p, x, q0, tool), b = tree.pose(p, x, q1, tool);
     EXPECT_LT((J.col(k).head<3>() - (b.x - a.x) / (2 * e)).norm(), 1e-8);
     EXPECT_LT((J.col(k).tail<3>() - boxminus(b.p, a.p) / (2 * e)).norm(), 1e-8);
-    EXPECT_LT((Jc.col(k) - (tree.center_of_mass(p, x, q1) - tree.center_of_mass(p, x, q0)) /
-                               (2 * e)).norm(), 1e-8);
+    EXPECT_LT(
+        (Jc.col(k) - (tree.center_of_mass(p, x, q1) - tree.center_of_mass(p, x, q0)) / (2 * e))
+            .norm(),
+        1e-8);
   }
   const VecX q0 = tree.integrate(s.q, -e * s.u), q1 = tree.integrate(s.q, e * s.u);
-  const VecX rate =
-      (tree.jacobian(p, x, q1, tool) - tree.jacobian(p, x, q0, tool)) * s.u / (2 * e);
+  const VecX rate = (tree.jacobian(p, x, q1, tool) - tree.jacobian(p, x, q0, tool)) * s.u / (2 * e);
   EXPECT_LT((tree.jacobian_rate(p, x, s.q, s.u, tool) - rate).norm(), 1e-7);
 }
 
@@ -216,9 +236,11 @@ TEST(Articulation, DerivativesOfInverseDynamicsAgreeWithDifferences) {
   for (Index k = 0; k < tree.u_size(); ++k) {
     const VecX step = e * VecX::Unit(tree.u_size(), k);
     const VecX by_q = (tree.inverse_dynamics(p, x, tree.integrate(s.q, step), s.u, s.a) -
-                       tree.inverse_dynamics(p, x, tree.integrate(s.q, -step), s.u, s.a)) / (2 * e);
+                       tree.inverse_dynamics(p, x, tree.integrate(s.q, -step), s.u, s.a)) /
+                      (2 * e);
     const VecX by_u = (tree.inverse_dynamics(p, x, s.q, s.u + step, s.a) -
-                       tree.inverse_dynamics(p, x, s.q, s.u - step, s.a)) / (2 * e);
+                       tree.inverse_dynamics(p, x, s.q, s.u - step, s.a)) /
+                      (2 * e);
     EXPECT_LT((d.by_q.col(k) - by_q).norm(), 1e-6 * (1 + by_q.norm()));
     EXPECT_LT((d.by_u.col(k) - by_u).norm(), 1e-6 * (1 + by_u.norm()));
   }
@@ -284,9 +306,14 @@ Model four_bar() {
   b.add_body({.name = "coupler", .position = Vec3(1, 0, 1), .mass = 1, .inertia = I});
   b.add_body({.name = "right", .position = Vec3(2, 0, 0.5), .mass = 1, .inertia = I});
   const Vec3 y = Vec3::UnitY();
-  const auto hinge = [&](const char* name, const char* a, const char* to, double at_x, double at_z) {
-    b.add_joint({.name = name, .kind = JointKind::Revolute, .a = a, .b = to,
-                 .anchor = Vec3(at_x, 0, at_z), .axis = y});
+  const auto hinge = [&](const char* name, const char* a, const char* to, double at_x,
+                         double at_z) {
+    b.add_joint({.name = name,
+                 .kind = JointKind::Revolute,
+                 .a = a,
+                 .b = to,
+                 .anchor = Vec3(at_x, 0, at_z),
+                 .axis = y});
   };
   hinge("crank", "left", "world", 0, 0);
   hinge("rocker", "right", "world", 2, 0);
@@ -322,7 +349,10 @@ TEST(Articulation, FollowersFollow) {
   b.add_body({.name = "one", .position = Vec3(1, 0, 0), .mass = 1, .inertia = I});
   b.add_body({.name = "two", .position = Vec3(-1, 0, 0), .mass = 1, .inertia = I});
   b.add_joint({.name = "lead", .kind = JointKind::Prismatic, .a = "one", .axis = Vec3::UnitX()});
-  b.add_joint({.name = "mirror", .kind = JointKind::Prismatic, .a = "two", .axis = Vec3::UnitX(),
+  b.add_joint({.name = "mirror",
+               .kind = JointKind::Prismatic,
+               .a = "two",
+               .axis = Vec3::UnitX(),
                .follow = {"lead", -2, 0}});
   const Model model = b.build();
   const Parameters p = model.default_parameters();
@@ -357,10 +387,14 @@ TEST(Articulation, InverseKinematicsReachesWithinLimits) {
 
 TEST(Articulation, InverseKinematicsStopsAtLimits) {
   ModelBuilder b;
-  b.add_body({.name = "rod", .position = Vec3(0.5, 0, 0), .mass = 1,
-              .inertia = Mat3(Mat3::Identity())});
-  b.add_joint({.name = "hinge", .kind = JointKind::Revolute, .a = "rod", .axis = Vec3::UnitZ(),
-               .lower = -0.5, .upper = 0.6});
+  b.add_body(
+      {.name = "rod", .position = Vec3(0.5, 0, 0), .mass = 1, .inertia = Mat3(Mat3::Identity())});
+  b.add_joint({.name = "hinge",
+               .kind = JointKind::Revolute,
+               .a = "rod",
+               .axis = Vec3::UnitZ(),
+               .lower = -0.5,
+               .upper = 0.6});
   b.add_frame({.name = "tip", .body = "rod", .pose = {Vec3(0.5, 0, 0), {}}});
   const Model model = b.build();
   const Parameters p = model.default_parameters();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quadruped held by servos: it stands, its sensors read statics, its efforts stay within their limits, and
-// pushed hard enough it slides on the friction cone.
+// A quadruped held by servos: it stands, its sensors read statics, its efforts stay within their
+// limits, and pushed hard enough it slides on the friction cone.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,29 +19,45 @@ const std::vector<std::string> kLegs = {"FL", "FR", "RL", "RR"};
 Model quadruped(double max_force = kLimit) {
   ModelBuilder b;
   b.add_material({.name = "rubber", .friction = kFriction});
-  b.add_body({.name = "floor", .motion = Motion::Fixed,
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
               .shapes = {{.shape = Shape::half_space(), .material = "rubber"}}});
   const double hip = 0.3 + kFoot;
-  b.add_body({.name = "trunk", .position = Vec3(0, 0, hip),
-              .shapes = {{.shape = Shape::box(0.25, 0.1, 0.05), .material = "rubber"}}, .mass = 9.0});
+  b.add_body({.name = "trunk",
+              .position = Vec3(0, 0, hip),
+              .shapes = {{.shape = Shape::box(0.25, 0.1, 0.05), .material = "rubber"}},
+              .mass = 9.0});
   b.add_frame({.name = "imu", .body = "trunk", .pose = {Vec3(0.1, 0, 0), {}}});
   const Mat3 I = 2e-3 * Mat3::Identity();
   for (std::size_t leg = 0; leg < 4; ++leg) {
     const double x = leg < 2 ? 0.2 : -0.21, y = leg % 2 == 0 ? 0.12 : -0.12;
     const std::string& n = kLegs[leg];
     const Vec3 at_hip(x, y, hip), knee(x - 0.1, y, hip - 0.15), foot(x + 0.01, y, kFoot);
-    b.add_body({.name = n + "_thigh", .position = 0.5 * (at_hip + knee), .mass = 1.0, .inertia = I});
-    b.add_body({.name = n + "_shin", .position = 0.5 * (knee + foot),
-                .shapes = {{.shape = Shape::sphere(kFoot), .offset = {0.5 * (foot - knee), {}},
-                            .material = "rubber", .name = n + "_foot"}},
-                .mass = 0.3, .inertia = Mat3(0.3 * I), .center_of_mass = Vec3(Vec3::Zero())});
+    b.add_body(
+        {.name = n + "_thigh", .position = 0.5 * (at_hip + knee), .mass = 1.0, .inertia = I});
+    b.add_body({.name = n + "_shin",
+                .position = 0.5 * (knee + foot),
+                .shapes = {{.shape = Shape::sphere(kFoot),
+                            .offset = {0.5 * (foot - knee), {}},
+                            .material = "rubber",
+                            .name = n + "_foot"}},
+                .mass = 0.3,
+                .inertia = Mat3(0.3 * I),
+                .center_of_mass = Vec3(Vec3::Zero())});
     b.add_frame({.name = n + "_foot", .body = n + "_shin", .pose = {0.5 * (foot - knee), {}}});
     const auto hinge = [&](const std::string& name, const std::string& a, const std::string& to,
                            const Vec3& anchor) {
-      b.add_joint({.name = n + name, .kind = JointKind::Revolute, .a = n + a, .b = to,
-                   .anchor = anchor, .axis = Vec3::UnitY(), .lower = -1, .upper = 1,
-                   .motor = {.kind = MotorKind::Servo, .max_force = max_force, .stiffness = 300,
-                             .damping = 10}});
+      b.add_joint(
+          {.name = n + name,
+           .kind = JointKind::Revolute,
+           .a = n + a,
+           .b = to,
+           .anchor = anchor,
+           .axis = Vec3::UnitY(),
+           .lower = -1,
+           .upper = 1,
+           .motor = {
+               .kind = MotorKind::Servo, .max_force = max_force, .stiffness = 300, .damping = 10}});
     };
     hinge("_hip", "_thigh", "trunk", at_hip);
     hinge("_knee", "_shin", n + "_thigh", knee);
@@ -51,7 +67,8 @@ Model quadruped(double max_force = kLimit) {
 }
 
 struct Trial {
-  explicit Trial(Model m) : model(std::move(m)), p(model.default_parameters()), x(model.rest_state()) {
+  explicit Trial(Model m)
+      : model(std::move(m)), p(model.default_parameters()), x(model.rest_state()) {
     settings.h = 0.005;
   }
   void go(int steps, double push = 0) {

@@ -69,8 +69,8 @@ TEST(Manifold, TiltedBoxOnPlaneKeepsFarCornersWithinTheMargin) {
 }
 
 TEST(Manifold, PrismOnPlaneKeepsBothEndsOfItsLowestEdge) {
-  // A prism of 16 sides that lies along x: the ends of the lowest edge are 3e-4 rad from level, those of
-  // the next ones 4 mm above. Whichever end is lower, the other is a contact, too.
+  // A prism of 16 sides that lies along x: the ends of the lowest edge are 3e-4 rad from level,
+  // those of the next ones 4 mm above. Whichever end is lower, the other is a contact, too.
   std::vector<Vec3> points;
   const double radius = 0.05, half = 0.15, pi = 3.141592653589793;
   for (int i = 0; i < 16; ++i)
@@ -78,13 +78,14 @@ TEST(Manifold, PrismOnPlaneKeepsBothEndsOfItsLowestEdge) {
       points.emplace_back(x, radius * std::sin(pi * i / 8), radius * std::cos(pi * i / 8));
   const Shape prism = Shape::hull(points);
   for (const double tilt : {3e-4, -3e-4}) {
-    const auto c = manifold(prism, turned(Vec3(0, 0, radius), Vec3(0, tilt, 0)), Shape::half_space(),
-                            at(0, 0, 0), 0.01);
+    const auto c = manifold(prism, turned(Vec3(0, 0, radius), Vec3(0, tilt, 0)),
+                            Shape::half_space(), at(0, 0, 0), 0.01);
     ASSERT_EQ(c.size(), 4u);
     for (const double x : {-half, half})
-      EXPECT_TRUE(std::any_of(c.begin(), c.end(), [&](const ContactPoint& p) {
-        return (p.point_b - Vec3(x, 0, 0)).norm() < 1e-3;
-      })) << x << " " << tilt;
+      EXPECT_TRUE(std::any_of(
+          c.begin(), c.end(),
+          [&](const ContactPoint& p) { return (p.point_b - Vec3(x, 0, 0)).norm() < 1e-3; }))
+          << x << " " << tilt;
   }
 }
 

@@ -43,9 +43,15 @@ std::vector<ContactPoint> meet(const Shape& a, const Pose& X, const Shape& mesh,
 
 std::vector<Shape> movers() {
   std::vector<Vec3> wedge = {{-0.2, -0.2, -0.1}, {0.2, -0.2, -0.1}, {0, 0.25, -0.1}, {0, 0, 0.2}};
-  return {Shape::sphere(0.2),         Shape::capsule(0.1, 0.2), Shape::box(0.2, 0.15, 0.1),
-          Shape::hull(wedge),         Shape::cylinder(0.15, 0.2), Shape::cone(0.2, 0.15),
-          Shape::ellipsoid(0.2, 0.15, 0.1), Shape::torus(0.2, 0.05), Shape::rounded_hull(wedge, 0.05)};
+  return {Shape::sphere(0.2),
+          Shape::capsule(0.1, 0.2),
+          Shape::box(0.2, 0.15, 0.1),
+          Shape::hull(wedge),
+          Shape::cylinder(0.15, 0.2),
+          Shape::cone(0.2, 0.15),
+          Shape::ellipsoid(0.2, 0.15, 0.1),
+          Shape::torus(0.2, 0.05),
+          Shape::rounded_hull(wedge, 0.05)};
 }
 
 TEST(Mesh, FlatOneIsAPlaneToEveryShape) {
@@ -69,8 +75,8 @@ TEST(Mesh, FlatOneIsAPlaneToEveryShape) {
         EXPECT_NEAR(c.point_b[2], 0, 1e-12);
         least = std::min(least, c.gap);
       }
-      EXPECT_NEAR(least, truth.gap, s.kind() == ShapeKind::Cylinder || s.kind() == ShapeKind::Cone
-                                        ? 2e-8 : 1e-12);
+      EXPECT_NEAR(least, truth.gap,
+                  s.kind() == ShapeKind::Cylinder || s.kind() == ShapeKind::Cone ? 2e-8 : 1e-12);
       ContactPoint plane[kMaxContacts];
       const int n = contacts(s, X, floor, Pose{}, 0.05, plane);
       if (i % 3 == 0 && n >= 3) {

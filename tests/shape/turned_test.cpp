@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cylinders and cones. A gap is proved by duality: no direction separates more than the distance of
-// two points of the bodies, so a normal and a pair of points that agree are both exact. In overlap a
-// search by brute force over directions, which knows support functions only, must find none better.
+// two points of the bodies, so a normal and a pair of points that agree are both exact. In overlap
+// a search by brute force over directions, which knows support functions only, must find none
+// better.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,8 +96,8 @@ double brute_force(const Shape& a, const Pose& X, const Shape& b, const Pose& Y,
 }
 
 Shape any_convex(Random& random, int kind) {
-  constexpr ShapeKind kKinds[] = {ShapeKind::Sphere,    ShapeKind::Capsule,  ShapeKind::Box,
-                                  ShapeKind::Hull,      ShapeKind::Ellipsoid, ShapeKind::Cylinder,
+  constexpr ShapeKind kKinds[] = {ShapeKind::Sphere, ShapeKind::Capsule,   ShapeKind::Box,
+                                  ShapeKind::Hull,   ShapeKind::Ellipsoid, ShapeKind::Cylinder,
                                   ShapeKind::Cone};
   return test::random_shape(random, kKinds[kind % 7], 3);
 }
@@ -151,8 +152,7 @@ TEST(Turned, EveryPointOfAManifoldIsConsistent) {
   for (int i = 0; i < 1500; ++i) {
     const Shape turned = i % 2 == 0 ? test::random_shape(random, ShapeKind::Cylinder, 3)
                                     : test::random_shape(random, ShapeKind::Cone, 3);
-    const Shape other =
-        i % 5 == 4 ? Shape::half_space() : any_convex(random, random.integer(7));
+    const Shape other = i % 5 == 4 ? Shape::half_space() : any_convex(random, random.integer(7));
     const Pose X = test::near_degenerate_pose(random, 3), Y = test::near_degenerate_pose(random, 3);
     ContactPoint out[kMaxContacts];
     const int n = contacts(turned, X, other, Y, 0.2, out);
@@ -164,7 +164,8 @@ TEST(Turned, EveryPointOfAManifoldIsConsistent) {
     double least = 1e300;
     for (int k = 0; k < n; ++k) {
       least = std::min(least, out[k].gap);
-      const ContactPoint again = evaluate_contact(out[k].feature, turned.view(), X, other.view(), Y);
+      const ContactPoint again =
+          evaluate_contact(out[k].feature, turned.view(), X, other.view(), Y);
       EXPECT_NEAR(again.gap, out[k].gap, 1e-9);
       for (int j = 0; j < k; ++j) EXPECT_NE(out[j].id, out[k].id);
     }
@@ -216,9 +217,10 @@ TEST(Turned, ManifoldsOnBoxesAndOnEachOther) {
   EXPECT_EQ(contacts(c, at(0, 0, 1.5, kStand), table, at(0, 0, 0), 0.1, out), 4);
   EXPECT_EQ(contacts(c, at(0, 0, 1), table, at(0, 0, 0), 0.1, out), 2);
   EXPECT_EQ(contacts(c, at(0, 0, 2, kStand), c, at(0, 0, 0, kStand), 0.1, out), 4);  // stacked
-  EXPECT_EQ(contacts(c, at(0, 0, 1), c, at(0.5, 0, 0), 0.1, out), 2);  // side by side
+  EXPECT_EQ(contacts(c, at(0, 0, 1), c, at(0.5, 0, 0), 0.1, out), 2);                // side by side
   EXPECT_EQ(contacts(c, at(0, 0, 1), c, at(0, 0, 0, {0, 0, kPi / 2}), 0.1, out), 1);  // crossed
-  EXPECT_EQ(contacts(Shape::box(0.1, 0.1, 0.1), at(0, 0, 1.1), c, at(0, 0, 0, kStand), 0.1, out), 4);
+  EXPECT_EQ(contacts(Shape::box(0.1, 0.1, 0.1), at(0, 0, 1.1), c, at(0, 0, 0, kStand), 0.1, out),
+            4);
   // A log across the edge of a table lies from its one end to the edge.
   ASSERT_EQ(contacts(c, at(1.5, 0, 1), table, at(0, 0, 0), 0.1, out), 2);
   EXPECT_NEAR(std::max(out[0].point_a[0], out[1].point_a[0]), 2, 1e-12);
@@ -253,8 +255,7 @@ TEST(Turned, DerivativesByPosesAndSizesAgainstDifferences) {
       for (std::size_t k = 0; k < pb.size(); ++k) pb[k] += d[14 + k];
       const auto moved = [](const Pose& Z, const T* m) {
         const PoseT<T> W = pose_cast<T>(Z);
-        return PoseT<T>{W.x + Vec3T<T>(m[0], m[1], m[2]),
-                        boxplus(W.p, Vec3T<T>(m[3], m[4], m[5]))};
+        return PoseT<T>{W.x + Vec3T<T>(m[0], m[1], m[2]), boxplus(W.p, Vec3T<T>(m[3], m[4], m[5]))};
       };
       return evaluate_contact(f, a.view(pa.data()), moved(X, d.data()), b.view(pb.data()),
                               moved(Y, d.data() + 6));
@@ -285,9 +286,9 @@ TEST(Turned, DerivativesByPosesAndSizesAgainstDifferences) {
       }
     }
   }
-  for (const internal::PartKind kind : {internal::PartKind::Vertex, internal::PartKind::Edge,
-                                        internal::PartKind::Face, internal::PartKind::Circle,
-                                        internal::PartKind::ConeSide})
+  for (const internal::PartKind kind :
+       {internal::PartKind::Vertex, internal::PartKind::Edge, internal::PartKind::Face,
+        internal::PartKind::Circle, internal::PartKind::ConeSide})
     EXPECT_GT(kinds[static_cast<std::size_t>(kind)], 5) << static_cast<int>(kind);
 }
 
@@ -310,10 +311,12 @@ TEST(Turned, GapFollowsTheSearchWhenTheSizesChange) {
     std::vector<D> q(other.parameters().begin(), other.parameters().end());
     const auto exact = evaluate_contact(c.feature, s.view(p), pose_cast<D>(X), other.view(q.data()),
                                         pose_cast<D>(Y));
-    const double by_r = (distance(make(r + h, l), X, other, Y).gap -
-                         distance(make(r - h, l), X, other, Y).gap) / (2 * h);
-    const double by_l = (distance(make(r, l + h), X, other, Y).gap -
-                         distance(make(r, l - h), X, other, Y).gap) / (2 * h);
+    const double by_r =
+        (distance(make(r + h, l), X, other, Y).gap - distance(make(r - h, l), X, other, Y).gap) /
+        (2 * h);
+    const double by_l =
+        (distance(make(r, l + h), X, other, Y).gap - distance(make(r, l - h), X, other, Y).gap) /
+        (2 * h);
     EXPECT_NEAR(exact.gap.d[0], by_r, 1e-5) << i;
     EXPECT_NEAR(exact.gap.d[1], by_l, 1e-5) << i;
   }
@@ -371,7 +374,7 @@ TEST(RoundedHull, IsItsCoreInflated) {
 }
 
 TEST(RoundedHull, MassByLimitsAndByCounting) {
-  // A long thin core is a capsule, a small one a ball.
+  // A long thin core is a capsule, a small one per ball.
   const auto box = [](double x, double y, double z) {
     std::vector<Vec3> p;
     for (int i = 0; i < 8; ++i)
@@ -388,7 +391,8 @@ TEST(RoundedHull, MassByLimitsAndByCounting) {
                   4 * kPi / 3 * r * r * r,
               1e-14);
   // Counting cells of an uneven body.
-  const std::vector<Vec3> points = {{-0.5, -0.3, -0.2}, {0.6, -0.2, -0.3}, {0, 0.5, -0.2}, {0.1, 0, 0.6}};
+  const std::vector<Vec3> points = {
+      {-0.5, -0.3, -0.2}, {0.6, -0.2, -0.3}, {0, 0.5, -0.2}, {0.1, 0, 0.6}};
   const Shape s = Shape::rounded_hull(points, 0.25);
   const MassProperties m = mass_properties(s, 1.0);
   constexpr int kCells = 44;

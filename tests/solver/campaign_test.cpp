@@ -180,9 +180,7 @@ void campaign(int count, std::uint64_t first_seed, const std::set<std::uint64_t>
 
 TEST(Campaign, AThousandProblems) { campaign(1000, 1, {}); }
 
-TEST(LongCampaign, TenThousandProblems) {
-  campaign(10000, 100000, {100339, 100404, 105877});
-}
+TEST(LongCampaign, TenThousandProblems) { campaign(10000, 100000, {100339, 100404, 105877}); }
 
 TEST(Campaign, SmallLcpsAgreeWithEnumeration) {
   // Any matrix: where enumeration finds nothing there is nothing, and no method may claim it.

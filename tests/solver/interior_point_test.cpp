@@ -278,9 +278,8 @@ TEST(InteriorPoint, ThePublishedExitTakesFewStepsAtAnySize) {
       const CanonicalProblem p = testing::sphere_packing(spheres, mu, false);
       InteriorPointWorkspace work;
       Solution x = zero_solution(p);
-      const MethodResult r =
-          solve_interior_point(p, scale_of(p), {.exit_gap = 1e-9, .exit_error = 1e-10},
-                               {.tolerance = 1e-10}, work, x);
+      const MethodResult r = solve_interior_point(
+          p, scale_of(p), {.exit_gap = 1e-9, .exit_error = 1e-10}, {.tolerance = 1e-10}, work, x);
       EXPECT_EQ(r.outcome, Outcome::Converged);
       VecX balance, w = p.b;
       p.H.multiply(x.v, balance);

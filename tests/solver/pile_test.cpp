@@ -33,8 +33,8 @@ TEST(Pile, FromTheAnswerOfALighterPileConverges) {
   EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
 }
 
-/// Free spheres of radius ½ on each other and on a floor, the j-th from below of 10^j kg, one step of
-/// 0.05 s of weight.
+/// Free spheres of radius ½ on each other and on a floor, the j-th from below of 10^j kg, one step
+/// of 0.05 s of weight.
 CanonicalProblem heavy_on_light(int spheres, double mu) {
   CanonicalProblem p;
   p.k = VecX::Zero(6 * spheres);

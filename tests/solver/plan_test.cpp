@@ -65,19 +65,19 @@ TEST(Plan, SettingsOutOfTheirRulesAreRefused) {
     }
   };
   const auto each = [&]<class S>(std::type_identity<S>, const std::string& group, auto&& put) {
-    visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char*,
-                                                const SettingRule& rule) {
-      S bad;
-      using T = std::decay_t<decltype(bad.*member)>;
-      if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-        bad.*member = static_cast<T>(rule.positive ? 0 : rule.lo - 1);
-        refused(put(bad), group + name);
-        if constexpr (std::is_same_v<T, double>) {
-          bad.*member = std::numeric_limits<double>::quiet_NaN();
-          refused(put(bad), group + name);
-        }
-      }
-    });
+    visit_settings(std::type_identity<S>{},
+                   [&](const char* name, auto member, const char*, const SettingRule& rule) {
+                     S bad;
+                     using T = std::decay_t<decltype(bad.*member)>;
+                     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+                       bad.*member = static_cast<T>(rule.positive ? 0 : rule.lo - 1);
+                       refused(put(bad), group + name);
+                       if constexpr (std::is_same_v<T, double>) {
+                         bad.*member = std::numeric_limits<double>::quiet_NaN();
+                         refused(put(bad), group + name);
+                       }
+                     }
+                   });
   };
   each(std::type_identity<SolveSettings>{}, "", [](const SolveSettings& s) { return s; });
   each(std::type_identity<PlanSettings>{}, "thresholds.", [](const PlanSettings& t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joints with limits and contacts: the first method that the automatic choice takes solves them, its
-// answer is that of methods that share no line with it.
+// Joints with limits and contacts: the first method that the automatic choice takes solves them,
+// its answer is that of methods that share no line with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,11 +80,10 @@ TEST(ProximalNewton, RedundantLoopsAreHarmless) {
     // The last hinge twice: every row of it is redundant.
     CanonicalProblem p = linkage(rng, {.links = 9, .planar = seed % 2 == 0, .contacts = 2});
     const Index last = p.C.row_block_count() - 1, dim = p.C.dim(last);
-    const std::vector<double> values(p.C.values(last),
-                                     p.C.values(last) + p.C.all_values().size() -
-                                         (p.C.values(last) - p.C.all_values().data()));
-    const std::vector<BlockRows::Entry> entries(p.C.entries(last).begin(),
-                                                p.C.entries(last).end());
+    const std::vector<double> values(
+        p.C.values(last),
+        p.C.values(last) + p.C.all_values().size() - (p.C.values(last) - p.C.all_values().data()));
+    const std::vector<BlockRows::Entry> entries(p.C.entries(last).begin(), p.C.entries(last).end());
     p.C.begin_row(dim);
     const double* from = values.data();
     for (const BlockRows::Entry& entry : entries) {
@@ -98,8 +97,8 @@ TEST(ProximalNewton, RedundantLoopsAreHarmless) {
   }
 }
 
-/// A thousand links take about as many factorisations as thirty: the contacts decide. Each is linear
-/// in the links (VelocitySystem.WorkIsLinearInTheLinks).
+/// A thousand links take about as many factorisations as thirty: the contacts decide. Each is
+/// linear in the links (VelocitySystem.WorkIsLinearInTheLinks).
 TEST(ProximalNewton, FactorisationsDoNotGrowWithTheLinks) {
   for (const bool planar : {false, true})
     for (const int branches : {1, 2})

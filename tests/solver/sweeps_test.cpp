@@ -226,8 +226,11 @@ TEST(Sweeps, GiveTheSameBitsInEveryInstructionSet) {
   for (const bool round : {true, false}) {
     for (const bool single : {true, false}) {
       Case reference = round ? packing(100, 0.5) : chain_of_boxes(40, 0.3, 11);
-      SweepSettings settings{.max_sweeps = 30, .tolerance = 1e-14, .speed = 0.1,
-                             .compliance = 1e-4, .single = single,
+      SweepSettings settings{.max_sweeps = 30,
+                             .tolerance = 1e-14,
+                             .speed = 0.1,
+                             .compliance = 1e-4,
+                             .single = single,
                              .instructions = SweepInstructions::Scalar};
       SweepWorkspace work;
       (void)solve_sweeps(reference.problem, settings, work);

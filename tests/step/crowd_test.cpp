@@ -279,7 +279,7 @@ TEST(Crowd, StatesThatNobodyShouldAskForHaveANamedOutcome) {
       World world(pile(144, Shape::sphere(kRadius)), accuracy);
       for (std::size_t i = 0; i < world.model.dynamic_bodies().size(); ++i) {
         const Body& body = world.model.body(world.model.dynamic_bodies()[i]);
-        if (kind == 0) world.x.q.segment<3>(body.q_begin) *= 0.1;  // many radii deep
+        if (kind == 0) world.x.q.segment<3>(body.q_begin) *= 0.1;              // many radii deep
         if (kind == 1) world.x.q.segment<3>(body.q_begin) = Vec3(0, 0, 0.05);  // coincident
         if (kind == 2) world.x.v[body.v_begin + static_cast<Index>(i % 3)] = 1e8;
       }

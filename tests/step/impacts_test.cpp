@@ -135,19 +135,20 @@ TEST(Impacts, CompliantContactsHaveNone) {
   EXPECT_NEAR(world.x.v.norm(), 0, 1e-6);
 }
 
-// The sliding speed of a pyramid is no impulse: a ball that flies past a surface keeps the parabola.
+// The sliding speed of a pyramid is no impulse: a ball that flies past a surface keeps the
+// parabola.
 TEST(Impacts, PyramidDoesNotBrakeWhatFliesPast) {
   for (const bool planar : {true, false}) {
     ModelBuilder b;
     if (planar) b.set_gravity({0, -kG, 0});
     b.add_material({.name = "m", .friction = 0.5});
     b.add_body(floor_body(planar));
-    b.add_body({.name = "ball",
-                .motion = planar ? Motion::Planar : Motion::Spatial,
-                .position = planar ? Vec3(0, 0.105, 0) : Vec3(0, 0, 0.105),
-                .velocity = planar ? Vec3(3, 0.1, 0) : Vec3(3, 1, 0.1),
-                .shapes = {{.shape = planar ? Shape::disc(0.1) : Shape::sphere(0.1),
-                            .material = "m"}}});
+    b.add_body(
+        {.name = "ball",
+         .motion = planar ? Motion::Planar : Motion::Spatial,
+         .position = planar ? Vec3(0, 0.105, 0) : Vec3(0, 0, 0.105),
+         .velocity = planar ? Vec3(3, 0.1, 0) : Vec3(3, 1, 0.1),
+         .shapes = {{.shape = planar ? Shape::disc(0.1) : Shape::sphere(0.1), .material = "m"}}});
     World world(b.build(), {.friction = FrictionModel::Pyramid});
     const Index up = world.model.bodies()[1].q_begin + (planar ? 1 : 2);
     double time = 0;

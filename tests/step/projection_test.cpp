@@ -23,8 +23,7 @@ TEST(Projection, JointsThatContradictEachOther) {
   bar("b", {kLength / 2, kLength, 0}, {kLength / 2, 0.02, 0.02});
   bar("c", {kLength, kLength / 2, 0}, {0.02, kLength / 2, 0.02});
   const auto hinge = [&](const char* name, const char* first, const char* second, const Vec3& at) {
-    b.add_joint(
-        {.name = name, .kind = JointKind::Revolute, .a = first, .b = second, .anchor = at});
+    b.add_joint({.name = name, .kind = JointKind::Revolute, .a = first, .b = second, .anchor = at});
   };
   hinge("base", "a", "world", {0, 0, 0});
   hinge("left", "a", "b", {0, kLength, 0});

@@ -94,8 +94,7 @@ TEST(Servo, WithoutLimitAndByControls) {
                    .kind = JointKind::Revolute,
                    .a = "wheel",
                    .motor = {.kind = MotorKind::Servo, .max_force = 5, .damping = 4}});
-  speed.add_actuator(
-      ServoActuatorSpec{.name = "spin", .joint = "axle", .speed = true, .gear = 2});
+  speed.add_actuator(ServoActuatorSpec{.name = "spin", .joint = "axle", .speed = true, .gear = 2});
   World v(speed);
   for (int n = 0; n < 400; ++n) (void)v.step(VecX::Constant(1, 1.5));
   EXPECT_NEAR(v.x.v[5], 3.0, 1e-6);  // and many turns on
@@ -108,14 +107,13 @@ TEST(Servo, LimitHoldsInsideTheContactProblem) {
   for (const double limit : {15.0, 25.0}) {
     ModelBuilder b;
     b.add_body(wheel(m));
-    b.add_joint({.name = "lift",
-                 .kind = JointKind::Prismatic,
-                 .a = "wheel",
-                 .axis = {0, 0, 1},
-                 .motor = {.kind = MotorKind::Servo,
-                           .max_force = limit,
-                           .stiffness = 1e6,
-                           .damping = 1e4}});
+    b.add_joint(
+        {.name = "lift",
+         .kind = JointKind::Prismatic,
+         .a = "wheel",
+         .axis = {0, 0, 1},
+         .motor = {
+             .kind = MotorKind::Servo, .max_force = limit, .stiffness = 1e6, .damping = 1e4}});
     World w(b, h);
     for (int n = 0; n < 100; ++n) EXPECT_EQ(w.step().outcome, Outcome::Converged);
     if (limit > m * g) {
@@ -169,8 +167,7 @@ TEST(Armature, ActsBetweenTwoBodies) {
   };
   disc("a", 0.2, 0);
   disc("b", 0.3, 0);
-  b.add_joint(
-      {.name = "axle", .kind = JointKind::Revolute, .a = "a", .b = "b", .armature = 0.5});
+  b.add_joint({.name = "axle", .kind = JointKind::Revolute, .a = "a", .b = "b", .armature = 0.5});
   b.add_actuator(BodyActuatorSpec{.name = "torque", .body = "a", .torque = {0, 0, 1}});
   World w(b);
   for (int n = 0; n < 10; ++n) (void)w.step(VecX::Constant(1, 1.0));
@@ -222,7 +219,8 @@ TEST(Joint, LimitsBeyondHalfATurn) {
                  .upper = 5.5});
     b.add_actuator(JointActuatorSpec{.name = "push", .joint = "axle"});
     World w(b);
-    for (int n = 0; n < 400; ++n) EXPECT_EQ(w.step(VecX::Constant(1, push)).outcome, Outcome::Converged);
+    for (int n = 0; n < 400; ++n)
+      EXPECT_EQ(w.step(VecX::Constant(1, push)).outcome, Outcome::Converged);
     EXPECT_NEAR(w.coordinate("axle"), push > 0 ? 5.5 : 0.5, 1e-8);
   }
   ModelBuilder b;

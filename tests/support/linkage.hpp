@@ -12,15 +12,15 @@ namespace orthant::testing {
 
 struct LinkageSpec {
   int links = 10;
-  int branches = 1;         ///< children per link; 1: a chain
-  bool planar = false;      ///< three velocities per link instead of six
-  bool fixed = false;       ///< the first link is hinged to the world
-  bool closed = false;      ///< the last link is hinged to the first: redundant in space
-  double limits = 1;        ///< share of the hinges that have a lower and an upper limit
-  double at_limit = 0.3;    ///< share of these whose gap is zero
-  int contacts = 0;         ///< with the world, on links spread over the linkage
+  int branches = 1;       ///< children per link; 1: a chain
+  bool planar = false;    ///< three velocities per link instead of six
+  bool fixed = false;     ///< the first link is hinged to the world
+  bool closed = false;    ///< the last link is hinged to the first: redundant in space
+  double limits = 1;      ///< share of the hinges that have a lower and an upper limit
+  double at_limit = 0.3;  ///< share of these whose gap is zero
+  int contacts = 0;       ///< with the world, on links spread over the linkage
   double mu = 0.5;
-  bool exact = true;        ///< Coulomb instead of the convex cone
+  bool exact = true;  ///< Coulomb instead of the convex cone
   double h = 0.005;
 };
 
@@ -101,8 +101,7 @@ inline CanonicalProblem linkage(SplitMix& rng, const LinkageSpec& spec) {
       p.D.begin_row(1);
       for (const int i : {parent[child], child})
         if (i >= 0)
-          write(p.D.add(i, i * width, width), i, middle[i], axis, true,
-                i == child ? sign : -sign);
+          write(p.D.add(i, i * width, width), i, middle[i], axis, true, i == child ? sign : -sign);
       b.push_back(at && sign > 0 ? 0.0 : rng.uniform(0.1, 2) / spec.h);
     }
   }
@@ -111,7 +110,8 @@ inline CanonicalProblem linkage(SplitMix& rng, const LinkageSpec& spec) {
     p.laws.push_back(spec.exact ? Law::coulomb(rows, spec.mu) : Law::soc(rows, spec.mu));
     p.D.begin_row(rows);
     double* to = p.D.add(i, i * width, width);
-    const Eigen::Vector3d normal = spec.planar ? Eigen::Vector3d(0, 1, 0) : Eigen::Vector3d(0, 0, 1);
+    const Eigen::Vector3d normal =
+        spec.planar ? Eigen::Vector3d(0, 1, 0) : Eigen::Vector3d(0, 0, 1);
     const Eigen::Vector3d s(1, 0, 0);
     for (int r = 0; r < rows; ++r)
       write(to + r * width, i, tip[i], r == 0 ? normal : r == 1 ? s : normal.cross(s), false, 1);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // support/packing.hpp: (count, friction) => the contact problem of one step of a pile of spheres.
 // A face-centred lattice of equal spheres on a floor, nudged off its places so that some neighbours
-// touch and some are a little apart; six contacts a sphere, gaps never negative, so that a solution
-// exists for every friction. Generated directly as a problem: no engine in the measurement.
+// touch and some are a little apart; six contacts per sphere, gaps never negative, so that a
+// solution exists for every friction. Generated directly as a problem: no engine in the
+// measurement.
 #pragma once
 
 #include <Eigen/Geometry>
@@ -16,8 +17,8 @@
 
 namespace orthant::testing {
 
-/// mu = 0: frictionless, one Orthant row a contact and three velocities a sphere. Else three rows
-/// (exact: Coulomb, or the convex cone) and six velocities.
+/// mu = 0: frictionless, one Orthant row per contact and three velocities per sphere. Else three
+/// rows (exact: Coulomb, or the convex cone) and six velocities.
 inline CanonicalProblem sphere_packing(int count, double mu, bool exact) {
   constexpr double kRadius = 0.035, kDensity = 1000, kStep = 0.01, kGravity = 9.81;
   const double mass = kDensity * 4.0 / 3.0 * 3.141592653589793 * kRadius * kRadius * kRadius;

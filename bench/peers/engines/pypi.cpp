@@ -110,7 +110,8 @@ class Pypi : public Engine {
   Pypi(const scenes::Scene& scene, std::string_view variant)
       : parts_(parts_of(scene)), child_(std::string(variant)) {
     answer_ = child_.ask(describe(scene, parts_).dump());
-    if (answer_.contains("error")) throw Error(std::string(variant), answer_["error"].get<std::string>());
+    if (answer_.contains("error"))
+      throw Error(std::string(variant), answer_["error"].get<std::string>());
   }
 
   void step() override {

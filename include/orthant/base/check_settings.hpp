@@ -31,20 +31,19 @@ inline std::string broken_rule(const SettingRule& rule, double value) {
 /// too. Does not allocate unless it throws.
 template <class S>
 void check_settings(const S& settings, const char* where, const char* group = "") {
-  visit_settings(
-      std::type_identity<S>{},
-      [&](const char* name, auto member, const char*, const SettingRule& rule) {
-        const auto& field = settings.*member;
-        using T = std::decay_t<decltype(field)>;
-        if constexpr (std::is_arithmetic_v<T>) {
-          const auto value = static_cast<double>(field);
-          if (!keeps(rule, value))
-            throw Error(std::string(where) + group + (*group ? "." : "") + name,
-                        broken_rule(rule, value) + ", got " + to_text(value));
-        } else if constexpr (requires { visit_settings(std::type_identity<T>{}, [](auto...) {}); }) {
-          check_settings(field, where, name);
-        }
-      });
+  visit_settings(std::type_identity<S>{}, [&](const char* name, auto member, const char*,
+                                              const SettingRule& rule) {
+    const auto& field = settings.*member;
+    using T = std::decay_t<decltype(field)>;
+    if constexpr (std::is_arithmetic_v<T>) {
+      const auto value = static_cast<double>(field);
+      if (!keeps(rule, value))
+        throw Error(std::string(where) + group + (*group ? "." : "") + name,
+                    broken_rule(rule, value) + ", got " + to_text(value));
+    } else if constexpr (requires { visit_settings(std::type_identity<T>{}, [](auto...) {}); }) {
+      check_settings(field, where, name);
+    }
+  });
 }
 
 }  // namespace orthant

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/exact_sum.hpp: the sum of doubles without rounding, whatever their order and grouping.
-// A fixed-point number of 2176 bits in limbs of 32 bits, each in 64: the limbs of two sums add up to
-// the limbs of the sum of all, which one integer reduction over ranks does. Rounded once, at the end.
+// A fixed-point number of 2176 bits in limbs of 32 bits, each in 64: the limbs of two sums add up
+// to the limbs of the sum of all, which one integer reduction over ranks does. Rounded once, at the
+// end.
 #pragma once
 
 #include <array>

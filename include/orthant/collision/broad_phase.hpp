@@ -57,10 +57,10 @@ class BroadPhase {
                    std::vector<IndexPair>& found) const;
   void merge_sorted(Index count, std::vector<IndexPair>& pairs);
 
-  std::vector<Level> levels_;           // by size, ascending
-  std::vector<std::int32_t> level_of_;  // box -> place in levels_
-  std::vector<Index> by_level_;         // boxes, level by level
-  std::vector<Cell> cells_;             // open addressing, a power of two
+  std::vector<Level> levels_;                    // by size, ascending
+  std::vector<std::int32_t> level_of_;           // box -> place in levels_
+  std::vector<Index> by_level_;                  // boxes, level by level
+  std::vector<Cell> cells_;                      // open addressing, a power of two
   std::vector<std::array<std::int32_t, 3>> at_;  // box -> its cell's numbers
   std::vector<Index> starts_;  // of the boxes of each cell of a dense level in by_cell_
   std::vector<Index> cell_of_, by_cell_;

@@ -24,7 +24,7 @@ struct Contact {
   Vec3 point_a, point_b;   ///< witness points, world [m]
   Vec3 normal;             ///< unit, from B to A, world
   double gap = 0;          ///< negative = overlap [m]
-  double size = 0;         ///< half the smaller width of the two shapes: tolerances are shares of it
+  double size = 0;  ///< half the smaller width of the two shapes: tolerances are shares of it
   /// What was added to B's place: the periodic image that touches A. Points are seen from A [m].
   Vec3 shift = Vec3::Zero();
 };

@@ -20,7 +20,7 @@ class ShapeMeasures {
   /// Finds everything anew where shapes or parameters are not those of the last call.
   void update(const Model& model, const Parameters& parameters);
 
-  double size(ShapeId shape) const { return size_[index_of(shape)]; }   ///< shape_size()
+  double size(ShapeId shape) const { return size_[index_of(shape)]; }     ///< shape_size()
   double turning(BodyId body) const { return turning_[index_of(body)]; }  ///< turning_radius()
   /// Bounds of a hull or polygon in its own frame; unset for other shapes, whose bounds are quick.
   const Box& box(ShapeId shape) const { return box_[index_of(shape)]; }

@@ -17,7 +17,7 @@ namespace orthant {
 /// A problem and what is needed to read its answer; reused without allocation.
 struct Assembly {
   CanonicalProblem problem;
-  std::vector<ContactBlock> blocks;  ///< one a contact, in order, then one a flexible contact
+  std::vector<ContactBlock> blocks;  ///< one per contact, in order, then one a flexible contact
   Dynamics dynamics;                 ///< of assemble_motion()
   VecX v_free;                       ///< H v_free = k
   std::vector<double> b;

@@ -120,8 +120,8 @@ T normal_bias(BiasBranch branch, const T& gap, const NormalBiasT<T>& x) {
 inline BiasBranch choose_bias(double gap, bool compliant, bool bounces,
                               const NormalBiasT<double>& x) {
   const BiasBranch side = gap < 0 && !compliant ? BiasBranch::Overlap : BiasBranch::Gap;
-  const bool faster = bounces && normal_bias(BiasBranch::Restitution, gap, x) <
-                                     normal_bias(side, gap, x);
+  const bool faster =
+      bounces && normal_bias(BiasBranch::Restitution, gap, x) < normal_bias(side, gap, x);
   return faster ? BiasBranch::Restitution : side;
 }
 

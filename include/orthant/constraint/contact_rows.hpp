@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "orthant/constraint/joint_rows.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/constraint/contact_kernel.hpp"
+#include "orthant/constraint/joint_rows.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/problem/problem.hpp"
 
@@ -24,9 +24,9 @@ enum class FrictionModel : std::uint8_t {
 struct ContactRowSettings {
   double h = 0.01;  ///< time the rows cover [s]
   FrictionModel friction = FrictionModel::Coulomb;
-  int pyramid_directions = 4;        ///< in space, even; the plane has two
-  double beta = 0;                   ///< share of an overlap removed in a step
-  bool restitution = true;           ///< bounce where a gap closes within the step
+  int pyramid_directions = 4;  ///< in space, even; the plane has two
+  double beta = 0;             ///< share of an overlap removed in a step
+  bool restitution = true;     ///< bounce where a gap closes within the step
   /// Impacts are located: rigid contacts bounce there, and only compliant ones bounce here.
   bool impacts_located = false;
   double restitution_threshold = 0;  ///< slowest approach that bounces [m/s]
@@ -43,7 +43,7 @@ struct ContactBlock {
   Index block = 0, row = 0;
   Index dim = 0;  ///< rows of all its blocks
   BiasBranch branch = BiasBranch::None;
-  double bias = 0;  ///< b_n without the velocities that are given (of kinematic bodies) [m/s]
+  double bias = 0;        ///< b_n without the velocities that are given (of kinematic bodies) [m/s]
   Vec3 frame[3];          ///< normal, tangents (planar: normal, tangent, z)
   Vec3 lever_a, lever_b;  ///< from the centres to the contact point [m]
   ContactMaterial material;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // distributed/distributed.hpp: one run on many ranks of MPI.
 //
-// Every rank loads the scene and holds its model; the bodies are cut into parts, and a rank finds the
-// contacts, fills the rows and sweeps the cells of its part alone, with copies of the bodies of others
-// that are near (ghosts). The cells of a sweep are those of a run in one process, and sums over ranks
-// are exact: the same bits for any number of ranks. A step that is no crowd of contacts in cells is
-// made whole on every rank. docs/scale.md has the method, its cost and its limits.
+// Every rank loads the scene and holds its model; the bodies are cut into parts, and a rank finds
+// the contacts, fills the rows and sweeps the cells of its part alone, with copies of the bodies of
+// others that are near (ghosts). The cells of a sweep are those of a run in one process, and sums
+// over ranks are exact: the same bits for any number of ranks. A step that is no crowd of contacts
+// in cells is made whole on every rank. docs/scale.md has the method, its cost and its limits.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,13 @@ class MpiSession {
 
 /// What a rank sent and did, since the beginning.
 struct DistributedCounts {
-  std::int64_t steps = 0, whole_steps = 0;  ///< all; of them made whole on every rank
-  std::int64_t cuts = 0;                    ///< times the bodies were shared out
-  std::int64_t messages = 0, bytes = 0;     ///< sent to other ranks, point to point
-  std::int64_t reductions = 0;              ///< small sums and maxima over all
+  std::int64_t steps = 0, whole_steps = 0;       ///< all; of them made whole on every rank
+  std::int64_t cuts = 0;                         ///< times the bodies were shared out
+  std::int64_t messages = 0, bytes = 0;          ///< sent to other ranks, point to point
+  std::int64_t reductions = 0;                   ///< small sums and maxima over all
   std::int64_t gathers = 0, gathered_bytes = 0;  ///< of the whole state: frames, checkpoints, cuts
-  double imbalance = 0;  ///< of the last cut: contacts and bodies of the fullest rank over the mean - 1
+  double imbalance =
+      0;  ///< of the last cut: contacts and bodies of the fullest rank over the mean - 1
 };
 
 /// The steps of a run, on all ranks of MPI_COMM_WORLD.

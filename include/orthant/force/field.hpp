@@ -19,8 +19,8 @@ using VectorFormula = std::shared_ptr<const std::vector<Formula>>;
 /// Error(where, …).
 VectorFormula vector_formula(const std::vector<std::string>& texts, const std::string& where);
 
-/// F(x, v, t) [N] at the centre of mass of a body, with its derivatives: implicit in the step, exact
-/// in gradients. Throws Error(where, …) where it is not finite.
+/// F(x, v, t) [N] at the centre of mass of a body, with its derivatives: implicit in the step,
+/// exact in gradients. Throws Error(where, …) where it is not finite.
 std::shared_ptr<const ForceCallback> field_force(VectorFormula formulas, std::string body,
                                                  std::string where);
 

@@ -36,7 +36,7 @@ struct RolloutTape {
   Index steps = 0;
   CheckpointPolicy policy;
 
-  std::vector<StepRecord> records;      ///< one a step, or empty: checkpoints
+  std::vector<StepRecord> records;      ///< one per step, or empty: checkpoints
   std::vector<Checkpoint> checkpoints;  ///< at steps 0, every, 2 every, …
   State final_state;
   MatX q, v;  ///< column i: state after i steps, steps + 1 columns; empty unless keep_states
@@ -54,7 +54,7 @@ struct RolloutCotangent {
   /// v_size() x (steps + 1): column i by the state after i steps, q in tangent coordinates. Empty:
   /// zero.
   MatX q, v;
-  /// By what the solves of step i found (see SolveCotangent). Empty, or one a step.
+  /// By what the solves of step i found (see SolveCotangent). Empty, or one per step.
   std::vector<std::vector<SolveCotangent>> solves = {};
 };
 
@@ -67,11 +67,11 @@ struct RolloutCertificate {
   Index failed_steps = 0;    ///< that did not converge (only with settings.force)
   Index inexact_steps = 0;   ///< where something was held fixed
   Index floating_steps = 0;  ///< with a contact on a border
-  /// Rows on a border, all steps. rollout_gradient() counts none where the choice of sides shows in no
-  /// derivative by the initial state and controls; parameters it shows in are `edges`.
+  /// Rows on a border, all steps. rollout_gradient() counts none where the choice of sides shows in
+  /// no derivative by the initial state and controls; parameters it shows in are `edges`.
   Index floating = 0;
-  double margin = 1;         ///< smallest
-  Index weakest_step = -1;   ///< where the margin is attained
+  double margin = 1;                                               ///< smallest
+  Index weakest_step = -1;                                         ///< where the margin is attained
   double reciprocal_condition = 1, solve_error = 0, residual = 0;  ///< worst
   int impacts = 0;
   /// Kinks of the data in all steps, and of the initial state (see StepCertificate).

@@ -128,10 +128,10 @@ class SolutionGradient {
   void adjoint(const Solution& by_answer, ResidualDerivative& out);  ///< into memory that is there
   Solution tangent(const ResidualDerivative& change);
 
-  /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple of
-  /// it, within the bounds of the laws, makes another answer. Empty where the impulses are unique.
-  /// `v` is not empty where it comes with another motion, which then is open: to first order the
-  /// same problem has many. Costs one solve, once.
+  /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple
+  /// of it, within the bounds of the laws, makes another answer. Empty where the impulses are
+  /// unique. `v` is not empty where it comes with another motion, which then is open: to first
+  /// order the same problem has many. Costs one solve, once.
   const Solution& free_impulse();
 
   /// What was differentiated: the answer, or the point of the central path.

@@ -100,8 +100,8 @@ struct StepCertificate {
   Index released = 0;  ///< contacts let go, see GradientCertificate::released
   /// Kinks of the data of the solves: springs at their rest length, faces that close flush.
   Index kinks = 0;
-  /// Kinks of the state the step begins at: contacts and limits that are closed to the tolerance and
-  /// push. They do not count in later steps of a rollout, which come to them along the contact.
+  /// Kinks of the state the step begins at: contacts and limits that are closed to the tolerance
+  /// and push. They do not count in later steps of a rollout, which come to them along the contact.
   Index start_kinks = 0;
   std::string kink;                  ///< the first of both kinds, in words
   std::vector<EdgeParameter> edges;  ///< by place; of contacts that push
@@ -121,7 +121,7 @@ class StepGradient {
   StepGradient(StepGradient&&) noexcept;
   StepGradient& operator=(StepGradient&&) noexcept;
 
-  /// Vector–Jacobian product. `solves`: empty, or one a solve of the record. Throws Error when an
+  /// Vector–Jacobian product. `solves`: empty, or one per solve of the record. Throws Error when an
   /// incoming number is not finite or a size is wrong.
   StepCotangent pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves = {});
   /// The same into memory that is there.

@@ -10,9 +10,9 @@
 
 namespace orthant {
 
-/// One row a frame and body: time, body, pose, velocity. Throws Error.
+/// One row per frame and body: time, body, pose, velocity. Throws Error.
 void write_csv(const Trajectory& trajectory, const std::string& path);
-/// One row a frame, the form that learn/trajectory.hpp reads: run, time, then for each body
+/// One row per frame, the form that learn/trajectory.hpp reads: run, time, then for each body
 /// body.x, …; in a planar world x, y, theta (turns counted), vx, vy, omega. Throws Error.
 void write_wide_csv(const Trajectory& trajectory, const std::string& run, const std::string& path);
 

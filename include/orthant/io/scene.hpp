@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene.hpp: a scene file (YAML, URDF or MJCF) => a model, its state and settings, ready to step.
-// docs/scene.md is the reference of the file; it, the JSON Schema and the error messages come from
-// the same tables as the reader.
+// io/scene.hpp: a scene file (YAML, URDF or MJCF) => a model, its state and settings, ready to
+// step. docs/scene.md is the reference of the file; it, the JSON Schema and the error messages come
+// from the same tables as the reader.
 #pragma once
 
 #include <cstdint>

@@ -33,8 +33,8 @@ struct Trajectory {
 
   std::vector<std::int64_t> contact_offset;  ///< T + 1; contacts of frame t: [offset[t], [t + 1])
   std::vector<std::int32_t> contact_a, contact_b;     ///< body; N + p: flexible part p
-  std::vector<double> contact_point, contact_normal;  ///< 3 a contact, world; normal from b to a
-  std::vector<double> contact_impulse;                ///< 3 a contact, world, on a [N s]
+  std::vector<double> contact_point, contact_normal;  ///< 3 per contact, world; normal from b to a
+  std::vector<double> contact_impulse;                ///< 3 per contact, world, on a [N s]
   std::vector<double> contact_gap;                    ///< [m]
   std::vector<std::uint8_t> contact_set;              ///< ContactSetWord
 
@@ -69,7 +69,7 @@ std::uint64_t hash_of(const Trajectory& trajectory);
 /// A time series by name: "energy", "contacts", "body/ball.z", "body/ball.speed", ...
 struct Signal {
   std::string name, unit;
-  std::vector<double> values;  ///< one a frame
+  std::vector<double> values;  ///< one per frame
 };
 /// Throws Error with the nearest spelling.
 Signal signal_of(const Trajectory& trajectory, std::string_view name);

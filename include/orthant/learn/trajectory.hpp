@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // learn/trajectory.hpp: measured motions of a model's bodies, and the CSV files they come in.
-// One row a sample; columns by name, in any order:
+// One row per sample; columns by name, in any order:
 //   toss | trajectory | run   which motion a row belongs to (none: one motion)
 //   t | time                  [s], evenly spaced within a motion; or `dt` in the options
 //   x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, wz     a spatial body

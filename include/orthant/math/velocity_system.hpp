@@ -64,7 +64,7 @@ class VelocitySystem {
   // The pattern analysed, and scratch of the analysis.
   std::vector<Index> key_, seen_, block_of_, order_;
   std::vector<std::vector<Index>> graph_, by_degree_;
-  std::vector<Index> waits_;             // row blocks of C: velocity blocks that must go first
+  std::vector<Index> waits_;  // row blocks of C: velocity blocks that must go first
   std::vector<unsigned char> eliminated_;
 };
 

@@ -309,8 +309,8 @@ T motor_residual(const Joint& joint, const JointFramesT<T>& f, const T* paramete
 template <class T>
 T follow_residual(const Joint& joint, const JointFramesT<T>& f, const Joint& leader,
                   const JointFramesT<T>& g, const T& ratio, const T& offset) {
-  return nearest_turn<T>(
-      joint, joint_coordinate(joint, f) - ratio * joint_coordinate(leader, g) - offset);
+  return nearest_turn<T>(joint,
+                         joint_coordinate(joint, f) - ratio * joint_coordinate(leader, g) - offset);
 }
 
 }  // namespace orthant

@@ -140,8 +140,8 @@ enum class MotorKind : std::uint8_t {
 /// of a Distance; A relative to B.
 struct Motor {
   MotorKind kind = MotorKind::None;
-  Index target = kNone, velocity = kNone;  ///< parameters
-  Index max_force = kNone;                 ///< parameter [N, N m]; kNone: as strong as it takes
+  Index target = kNone, velocity = kNone;    ///< parameters
+  Index max_force = kNone;                   ///< parameter [N, N m]; kNone: as strong as it takes
   Index stiffness = kNone, damping = kNone;  ///< Servo: parameters
   TimeTable table;
   /// Servo: actuators whose control adds to the target and to the speed; kNone: none.
@@ -209,7 +209,7 @@ enum class ActuatorKind : std::uint8_t {
   Joint,   ///< generalised force gear u along a joint's coordinate, cut at max_force
   Target,  ///< gear u is added to the target of a joint's servo
   Speed,   ///< gear u is added to the speed of a joint's servo
-  Body,   ///< u times a fixed wrench on a body: direction as ForceKind::Body
+  Body,    ///< u times a fixed wrench on a body: direction as ForceKind::Body
 };
 
 struct Actuator {
@@ -258,7 +258,7 @@ class Model {
   JointId find_joint(std::string_view name) const;
   Index find_actuator(std::string_view name) const;
   Index find_frame(std::string_view name) const;  ///< place in frames()
-  Index find_part(std::string_view name) const;  ///< place in flexible_parts()
+  Index find_part(std::string_view name) const;   ///< place in flexible_parts()
 
   Index q_size() const { return q_size_; }
   Index v_size() const { return v_size_; }                  ///< with kinematic bodies
@@ -279,7 +279,8 @@ class Model {
   Index gravity() const { return gravity_; }
 
   /// True where two shapes never touch: same body, neither of them dynamic, bodies joined directly
-  /// or excluded, groups and masks. A pair is looked at when each one's mask has a bit of the other's group.
+  /// or excluded, groups and masks. A pair is looked at when each one's mask has a bit of the
+  /// other's group.
   bool excluded(ShapeId a, ShapeId b) const;
   /// The same for a flexible part and a shape: groups and masks, planar and spatial, attached.
   bool excluded(const FlexiblePart& part, ShapeId shape) const;

@@ -135,8 +135,8 @@ struct CallbackSpec {
 
 struct JointActuatorSpec {
   std::string name = {}, joint = {};
-  double gear = 1;  ///< generalised force of u = 1 [N, N m]
-  std::optional<double> max_force = {};       ///< [N, N m]
+  double gear = 1;                               ///< generalised force of u = 1 [N, N m]
+  std::optional<double> max_force = {};          ///< [N, N m]
   std::optional<double> lower = {}, upper = {};  ///< u is cut to this range
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimise/node_steps.hpp: states that need not be a motion => where a step leads from each of them,
-// and its exact Jacobians: the constraints of multiple shooting, for a nonlinear program of one's own.
+// optimise/node_steps.hpp: states that need not be a motion => where a step leads from each of
+// them, and its exact Jacobians: the constraints of multiple shooting, for a nonlinear program of
+// one's own.
 #pragma once
 
 #include <vector>
@@ -17,8 +18,8 @@ struct NodeStep {
   MatX A, B, P;  ///< by (q, v), by u, by the parameters varied; empty: not asked for
 };
 
-/// Steps from the first problem.steps columns of q, v with the controls u, in threads; numbers do not
-/// depend on how many. Throws Error for sizes and numbers that are not finite.
+/// Steps from the first problem.steps columns of q, v with the controls u, in threads; numbers do
+/// not depend on how many. Throws Error for sizes and numbers that are not finite.
 std::vector<NodeStep> node_steps(const TrajectoryProblem& problem, const MatX& q, const MatX& v,
                                  const MatX& u, bool jacobians,
                                  const StepGradientSettings& gradient = {});

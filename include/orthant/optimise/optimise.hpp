@@ -66,7 +66,7 @@ struct TrajectoryResult {
   double cost = 0, violation = 0, defect = 0;
   std::vector<TrajectoryIteration> history;  ///< the first is the guess
   int iterations = 0;
-  int evaluations = 0;         ///< motions or sets of steps
+  int evaluations = 0;            ///< motions or sets of steps
   std::int64_t failed_steps = 0;  ///< of the final motion, whose solves missed their tolerance
   TrajectoryStop stop = TrajectoryStop::IterationLimit;
 };

@@ -67,14 +67,14 @@ struct TrajectoryProblem {
   State start;
   Index steps = 0;
 
-  MatX controls;                ///< first guess, control_count() x steps; empty: zero
+  MatX controls;  ///< first guess, control_count() x steps; empty: zero
   bool vary_controls = true;
-  MatX u_lower, u_upper;        ///< as controls; empty: none; equal: held
+  MatX u_lower, u_upper;  ///< as controls; empty: none; equal: held
   std::vector<InitialVariable> initial;
   std::vector<ParameterVariable> varied;
 
   QuadraticCost cost;
-  StageCost more;               ///< may be empty
+  StageCost more;  ///< may be empty
   StateBounds bounds;
 
   /// First guess of the states for multiple shooting, columns 0 … steps; empty: the motion that the

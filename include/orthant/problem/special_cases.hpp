@@ -17,11 +17,11 @@ CanonicalProblem make_lcp(const MatX& M, const VecX& q);
 /// M z + q = w, z = (u, v): the first n rows are equations (Free blocks), the rest complementary.
 CanonicalProblem make_mlcp(const SparseMatrix& M, const VecX& q, Index n);
 
-/// Data of frictional contacts, `dim` numbers a contact in the order normal, tangents, torques.
+/// Data of frictional contacts, `dim` numbers per contact in the order normal, tangents, torques.
 struct FrictionData {
   int dim = 3;               ///< 2, 3, or 5 (rolling)
-  std::vector<double> mu;    ///< one a contact
-  std::vector<double> mu_r;  ///< one a contact when dim is 5, else empty
+  std::vector<double> mu;    ///< one per contact
+  std::vector<double> mu_r;  ///< one per contact when dim is 5, else empty
   bool exact = true;         ///< Coulomb's law (De Saxcé); false: its convex relaxation
 };
 

@@ -49,9 +49,9 @@ struct ProblemFile {
   std::vector<std::uint8_t> row_block_is_equation;
 
   // friction
-  int dim = 3;               ///< numbers a contact: 2, 3, or 5 (rolling)
-  std::vector<double> mu;    ///< one a contact
-  std::vector<double> mu_r;  ///< one a contact when dim is 5
+  int dim = 3;               ///< numbers per contact: 2, 3, or 5 (rolling)
+  std::vector<double> mu;    ///< one per contact
+  std::vector<double> mu_r;  ///< one per contact when dim is 5
   StoredMatrix H;            ///< FrictionGlobal: velocities x contact rows
   VecX w;                    ///< FrictionGlobal
 

@@ -3,8 +3,8 @@
 //   q, u: coordinates and speeds of a spanning tree of the joints; the bodies follow from them
 //   tau = M(q) a + bias(q, u)       what the joints do for accelerations a, gravity included
 // Joints outside the tree close loops: set_positions() and inverse_kinematics() keep them closed.
-// Hinges and slides have the coordinate of their joint. A ball joint has the orientation (w, x, y, z)
-// of its body in the parent's joint frame, a planar joint (x, y, angle) there, a free body the
+// Hinges and slides have the coordinate of their joint. A ball joint has the orientation (w, x, y,
+// z) of its body in the parent's joint frame, a planar joint (x, y, angle) there, a free body the
 // numbers of State: centre of mass and orientation. Speeds of the last three: relative velocity in
 // the axes of the parent's joint frame (the world's for free bodies), linear first.
 #pragma once
@@ -26,10 +26,10 @@ enum class CoordinateKind : std::uint8_t { Weld, Hinge, Slide, Ball, Planar, Fre
 struct TreeJoint {
   std::string name;  ///< of the joint; of a free body: the body's
   CoordinateKind kind = CoordinateKind::Weld;
-  JointId joint{kNone};         ///< kNone: a free body
+  JointId joint{kNone};  ///< kNone: a free body
   BodyId body{}, parent = kWorld;
-  Index above = kNone;          ///< place of the parent's TreeJoint; kNone: the parent is given
-  bool reversed = false;        ///< the body is B of its joint
+  Index above = kNone;    ///< place of the parent's TreeJoint; kNone: the parent is given
+  bool reversed = false;  ///< the body is B of its joint
   Index q_begin = 0, q_size = 0, u_begin = 0, u_size = 0;
 };
 
@@ -88,8 +88,8 @@ class Articulation {
   // State and coordinates.
   VecX positions(const Parameters& p, const State& x) const;
   VecX velocities(const Parameters& p, const State& x) const;
-  /// Poses and velocities of the bodies from coordinates as they are, loops open or not. Other bodies
-  /// of the state stay.
+  /// Poses and velocities of the bodies from coordinates as they are, loops open or not. Other
+  /// bodies of the state stay.
   void write(const Parameters& p, const VecX& q, const VecX& u, State& x) const;
   /// Hinges and slides by name; the others change by the least that closes the loops. Throws Error
   /// where no posture does.

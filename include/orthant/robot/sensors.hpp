@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // robot/sensors.hpp: a recorded step => what the sensors of a robot read in it.
-// Forces are means over the step: impulses of all its intervals over its length. Everything follows from
-// the record, so that a reading never changes a run.
+// Forces are means over the step: impulses of all its intervals over its length. Everything follows
+// from the record, so that a reading never changes a run.
 #pragma once
 
 #include <string>
@@ -18,17 +18,18 @@ struct ContactReading {
   std::string body_a, body_b;    ///< bodies or flexible parts; the normal points to A
   std::string shape_a, shape_b;  ///< empty: a flexible part
   Vec3 point = Vec3::Zero(), normal = Vec3::Zero();  ///< world axes [m, -]
-  Vec3 impulse = Vec3::Zero();  ///< on A over `duration`, world axes [N s]
-  Vec3 torque = Vec3::Zero();   ///< rolling torque impulse on A [N m s]
-  double gap = 0;               ///< at the start; negative: overlap [m]
-  double duration = 0;          ///< time the impulse acted [s]; 0: an impact
-  double friction = 0;          ///< coefficient [-]
-  double sliding_speed = 0;     ///< of A over B at the end [m/s]
+  Vec3 impulse = Vec3::Zero();                       ///< on A over `duration`, world axes [N s]
+  Vec3 torque = Vec3::Zero();                        ///< rolling torque impulse on A [N m s]
+  double gap = 0;                                    ///< at the start; negative: overlap [m]
+  double duration = 0;                               ///< time the impulse acted [s]; 0: an impact
+  double friction = 0;                               ///< coefficient [-]
+  double sliding_speed = 0;                          ///< of A over B at the end [m/s]
   ContactState state = ContactState::Separate;
-  bool impact = false;          ///< of a located impact, not of the interval
+  bool impact = false;  ///< of a located impact, not of the interval
 };
 
-/// All contacts of a recorded step, impacts first where they happened. Throws Error for an empty one.
+/// All contacts of a recorded step, impacts first where they happened. Throws Error for an empty
+/// one.
 std::vector<ContactReading> read_contacts(const Model& model, const Parameters& parameters,
                                           const StepRecord& record);
 
@@ -63,7 +64,8 @@ FrameReading read_frame(const Model& model, const State& state, const FrameRef& 
 
 /// An inertial measurement unit: both in the frame's own axes, at the end of the step.
 struct ImuReading {
-  Vec3 acceleration = Vec3::Zero();      ///< of its origin against free fall, mean over the step [m/s^2]
+  Vec3 acceleration =
+      Vec3::Zero();  ///< of its origin against free fall, mean over the step [m/s^2]
   Vec3 angular_velocity = Vec3::Zero();  ///< [rad/s]
 };
 ImuReading read_imu(const Model& model, const Parameters& parameters, const StepRecord& record,

@@ -408,8 +408,8 @@ ContactPointT<T> evaluate_contact(const ContactFeature& f, const ShapeView<T>& a
     const internal::MeshTriangle<T> triangle(on_a ? a : b, f.element);
     ContactFeature local = f;
     local.element = -1;
-    ContactPointT<T> out = evaluate_contact(local, on_a ? triangle.view() : a, X_WA,
-                                            on_a ? b : triangle.view(), X_WB);
+    ContactPointT<T> out =
+        evaluate_contact(local, on_a ? triangle.view() : a, X_WA, on_a ? b : triangle.view(), X_WB);
     out.feature = f;
     out.id = feature_id(f);
     return out;

@@ -116,7 +116,8 @@ MassPropertiesT<T> polyhedron_mass(const ShapeView<T>& s, const T& density) {
 /// What a rounded hull has beyond its core, and the core: prisms on the faces, sectors of cylinders
 /// along the edges, sectors of a ball at the vertices. Those of a vertex need the moments of its
 /// spherical polygon, by Stokes and by the Laplacian of n n' on the sphere (arcs have poles m):
-///   int n = 1/2 sum angle m,   int n n' = (2 area 1 + sum [m w' + w m']) / 6,  w = int of n on an arc
+///   int n = 1/2 sum angle m,   int n n' = (2 area 1 + sum [m w' + w m']) / 6,  w = int of n on an
+///   arc
 template <class T>
 MassPropertiesT<T> rounded_mass(const ShapeView<T>& s, const T& density) {
   using std::atan2;
@@ -182,7 +183,8 @@ MassPropertiesT<T> rounded_mass(const ShapeView<T>& s, const T& density) {
     // The arc bounds the polygons of both ends: at v1 the edge arrives, at v0 it leaves.
     for (const bool end : {false, true}) {
       Corner& c = corner[end ? e.v1 : e.v0];
-      const Vec3T<T> inward = end ? along : Vec3T<T>(-along);  // pole of the arc towards the polygon
+      const Vec3T<T> inward =
+          end ? along : Vec3T<T>(-along);  // pole of the arc towards the polygon
       c.first += inward * (angle * half);
       c.second += add(inward, w) * T(1.0 / 6);
     }

@@ -18,7 +18,8 @@
 
 namespace orthant {
 
-/// A body, convex but for torus and mesh. Factories throw Error naming `name`, the rule and the value.
+/// A body, convex but for torus and mesh. Factories throw Error naming `name`, the rule and the
+/// value.
 class Shape {
  public:
   // In space [m].
@@ -46,8 +47,8 @@ class Shape {
   static Shape mesh(std::span<const Vec3> corners,
                     std::span<const std::array<std::int32_t, 3>> triangles,
                     std::string_view name = "mesh", std::size_t* left_out = nullptr);
-  /// A mesh over the rectangle |x| <= half_x, |y| <= half_y: rows x columns heights z, a row along x,
-  /// the first at -half_y. Its parameters are half_x, half_y and the factor on the heights, 1.
+  /// A mesh over the rectangle |x| <= half_x, |y| <= half_y: rows x columns heights z, a row along
+  /// x, the first at -half_y. Its parameters are half_x, half_y and the factor on the heights, 1.
   static Shape height_field(std::span<const double> heights, int rows, int columns, double half_x,
                             double half_y, std::string_view name = "height field");
 

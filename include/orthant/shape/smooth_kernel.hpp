@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/smooth_kernel.hpp: (two parts of cores, a start) => gap, normal, points; with derivatives.
 //   p_A - p_B = g n,  |n| = 1,  p_A, p_B where the surfaces have the normals -n and n
-// A part is a vertex, an edge, a face, an ellipsoid, a circle or the side of a cone. Newton runs in double; the last
-// step is repeated in T with the converged matrix: by the implicit function theorem that is the
-// exact derivative of gap, normal and points, and no iteration is differentiated.
+// A part is a vertex, an edge, a face, an ellipsoid, a circle or the side of a cone. Newton runs in
+// double; the last step is repeated in T with the converged matrix: by the implicit function
+// theorem that is the exact derivative of gap, normal and points, and no iteration is
+// differentiated.
 #pragma once
 
 #include <cmath>

@@ -33,7 +33,8 @@ struct InteriorPointSettings {
   double long_enough = 0.95;   ///< a step that needs none
   double progress = 0.7;       ///< factor on κ + |r| within `patience` steps, else the run is stuck
   int patience = 12;
-  double snap_gap = 1e-4;  ///< κ below which the point with idle cones at their bounds is judged too
+  double snap_gap =
+      1e-4;  ///< κ below which the point with idle cones at their bounds is judged too
   /// Start from x: full where it has impulses, partial where it has velocities alone.
   bool warm_start = false;
   /// Near the end of the path, and at a full warm start, guess the sets and solve their equations

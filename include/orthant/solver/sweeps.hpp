@@ -50,13 +50,13 @@ constexpr int colour_of(const SweepCell& cell) {
 struct SweepContact {
   std::int32_t a = 0, b = 0;  ///< bodies
   SweepCell cell = {0, 0};
-  Vec3 normal;                ///< unit, from B to A
-  Vec3 lever_a, lever_b;      ///< from the centres to the contact point [m]
-  double bias = 0;            ///< b: added to the normal velocity, Φ/h [m/s]
-  double friction = 0;        ///< μ [-]
-  double softness = 0;        ///< s: compliance/h², normal direction only [m/(N s)]
-  double height = 0;          ///< contacts are swept in ascending order of it
-  Vec3 impulse;               ///< on A, world axes [N s]; in: the start, out: the answer
+  Vec3 normal;            ///< unit, from B to A
+  Vec3 lever_a, lever_b;  ///< from the centres to the contact point [m]
+  double bias = 0;        ///< b: added to the normal velocity, Φ/h [m/s]
+  double friction = 0;    ///< μ [-]
+  double softness = 0;    ///< s: compliance/h², normal direction only [m/(N s)]
+  double height = 0;      ///< contacts are swept in ascending order of it
+  Vec3 impulse;           ///< on A, world axes [N s]; in: the start, out: the answer
 };
 
 struct SweepProblem {

@@ -32,7 +32,7 @@ enum class RestitutionLaw : std::uint8_t {
 /// Which contact constraints a step has.
 enum class ConstraintScheme : std::uint8_t {
   Manifold,     ///< face manifolds, positions projected afterwards
-  Single,       ///< one row a pair, the deepest point, solved once
+  Single,       ///< one row per pair, the deepest point, solved once
   Relcp,        ///< the same, and more rows as trial configurations overlap, until none does
   Multisphere,  ///< smooth bodies as rows of inscribed spheres, solved once
 };
@@ -61,8 +61,8 @@ struct StepSettings {
   int max_events = 64;               ///< a step; the report says when reached
   double restitution_threshold = 0;  ///< speed below which ε = 0 [m/s]; 0: 2 g h
   RestitutionLaw restitution_law = RestitutionLaw::EnergyBounded;  ///< of located impacts
-  int max_halvings = 0;              ///< a step; 0: no step halving
-  double halving_tolerance = 1e-3;   ///< overlap that halves, of the body size [-]
+  int max_halvings = 0;                                            ///< a step; 0: no step halving
+  double halving_tolerance = 1e-3;  ///< overlap that halves, of the body size [-]
   /// Linearisations of the implicit step of flexible parts: 1 is linearly implicit. More stop when
   /// the velocities change by less than newton_tolerance of the largest.
   int newton_iterations = 1;
@@ -142,7 +142,7 @@ struct [[nodiscard]] StepReport {
   /// Deepest penetration after the step [m], >= 0. Standard and Fast: foreseen from the gaps and
   /// velocities, which is never less for spheres.
   double deepest = 0;
-  double joint_error = 0;     ///< largest position error of a joint after the step [m, rad]
+  double joint_error = 0;             ///< largest position error of a joint after the step [m, rad]
   double kinetic = 0, potential = 0;  ///< energy after the step [J]
   double seconds_collision = 0, seconds_assembly = 0, seconds_solve = 0, seconds_projection = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/csv.cpp: Trajectory => a table of text, one row a frame and body, or one a frame.
+// io/output/csv.cpp: Trajectory => a table of text, one row per frame and body, or one per frame.
 #include <cmath>
 #include <numbers>
 #include <span>

@@ -19,7 +19,7 @@ class PartFrames {
 
   std::size_t count() const { return trajectory_.parts.size(); }
   const FlexiblePart& part(std::size_t p) const;
-  /// Positions of the nodes in a frame, 3 a node.
+  /// Positions of the nodes in a frame, 3 per node.
   const double* nodes(std::size_t frame, std::size_t p) const;
   /// Displacement of node i from where it was built [m].
   Vec3 displacement(std::size_t frame, std::size_t p, Index node) const;

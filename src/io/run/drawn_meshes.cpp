@@ -23,7 +23,8 @@ Surface gathered(const Surface& s, const Vec3& lo, double edge) {
     std::array<std::int64_t, 3> at{};
     const Vec3 p(s.corners[i], s.corners[i + 1], s.corners[i + 2]);
     for (int k = 0; k < 3; ++k)
-      at[static_cast<std::size_t>(k)] = static_cast<std::int64_t>(std::floor((p[k] - lo[k]) / edge));
+      at[static_cast<std::size_t>(k)] =
+          static_cast<std::int64_t>(std::floor((p[k] - lo[k]) / edge));
     const auto [found, fresh] = cells.emplace(at, static_cast<std::uint32_t>(sum.size()));
     if (fresh) {
       sum.emplace_back(Vec3::Zero());

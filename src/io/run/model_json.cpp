@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/run/model_json.cpp: Model and Parameters => shapes in the frames of their bodies.
-// Capsule, cylinder and cone lie along x of their shape frames, a half-space is below z = 0 (planar: y = 0) of it.
+// Capsule, cylinder and cone lie along x of their shape frames, a half-space is below z = 0
+// (planar: y = 0) of it.
 #include "io/run/model_json.hpp"
 
 #include <nlohmann/json.hpp>

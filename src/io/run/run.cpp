@@ -152,8 +152,7 @@ struct SceneRun::Impl {
     const Timer timer;
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
-    StepRecord* wanted =
-        frame && scene.record.contacts && stepper == nullptr ? &record : nullptr;
+    StepRecord* wanted = frame && scene.record.contacts && stepper == nullptr ? &record : nullptr;
     if (!first_energy)
       first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
                      potential_energy(scene.model, scene.parameters, state.q, state.t);

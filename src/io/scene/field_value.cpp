@@ -376,8 +376,7 @@ FormulaList Codec<FormulaList>::read(ReadContext& c, const YamlPtr& n, const Fie
 }
 std::string Codec<FormulaList>::write(const FormulaList& v) {
   std::string out;
-  for (const std::string& text : v.texts)
-    out += (out.empty() ? "[" : ", ") + scalar_text(text);
+  for (const std::string& text : v.texts) out += (out.empty() ? "[" : ", ") + scalar_text(text);
   return out.empty() ? out : out + "]";
 }
 std::string Codec<FormulaList>::type(const FieldOptions&) {

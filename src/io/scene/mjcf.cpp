@@ -173,8 +173,9 @@ void MjcfReader::read_height_field(const Element& e) {
   if (!whole || !(rows >= 2 && columns >= 2 && rows * columns <= 1e6) ||
       (!z.empty() && static_cast<double>(z.size()) != rows * columns) || size.size() != 4 ||
       !(size[0] > 0 && size[1] > 0)) {
-    xml_.problem(e, "<hfield> needs 'nrow' and 'ncol' of 2 or more with at most 1e6 heights, as many "
-                    "numbers in 'elevation', and 'size' of 4 with the first two > 0");
+    xml_.problem(e,
+                 "<hfield> needs 'nrow' and 'ncol' of 2 or more with at most 1e6 heights, as many "
+                 "numbers in 'elevation', and 'size' of 4 with the first two > 0");
     return;
   }
   ShapeDescription& field = height_fields_[name];
@@ -233,8 +234,8 @@ Robot MjcfReader::read(const std::string& text, SceneDescription& scene) {
   each("actuator", [&](const Element& e) { read_actuators(e); });
   for (const Element* e = root.FirstChildElement(); e != nullptr; e = e->NextSiblingElement()) {
     static const std::set<std::string> known = {
-        "compiler", "option", "asset",  "equality", "actuator", "worldbody", "contact",
-        "tendon",   "default", "keyframe", "size",   "visual",   "statistic", "custom"};
+        "compiler", "option",  "asset",    "equality", "actuator", "worldbody", "contact",
+        "tendon",   "default", "keyframe", "size",     "visual",   "statistic", "custom"};
     if (!known.contains(e->Name())) xml_.ignore("<" + std::string(e->Name()) + ">");
   }
   if (!options_.state.empty() && posture_.empty())

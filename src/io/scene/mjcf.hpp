@@ -99,7 +99,7 @@ class MjcfReader {
   std::map<std::string, Index> links_;
   std::map<std::string, std::vector<std::pair<std::string, double>>> tendons_;
   std::set<std::string> link_names_, joint_names_, geom_names_, site_names_, actuator_names_;
-  std::set<std::string> driven_;  ///< joints that actuators and constraints name
+  std::set<std::string> driven_;          ///< joints that actuators and constraints name
   std::vector<std::string> joint_order_;  ///< of qpos; "" for numbers that are not read
   std::vector<Geom> geoms_;
   std::vector<std::pair<std::string, std::string>> pairs_;

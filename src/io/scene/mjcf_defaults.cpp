@@ -43,8 +43,8 @@ class Includes {
     try {
       const std::string text = read_regular_file(path, kMaxRobotFile);
       if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
-        return xml_.problem(include, path + ":" + std::to_string(document.ErrorLineNum()) +
-                                         ": is not XML");
+        return xml_.problem(include,
+                            path + ":" + std::to_string(document.ErrorLineNum()) + ": is not XML");
     } catch (const Error& error) {
       return xml_.problem(include, error.what());
     }
@@ -104,8 +104,8 @@ class Defaults {
     }
     if (name.empty()) name = main_;
     if (const auto found = classes_.find(name); found != classes_.end()) {
-      static const std::set<std::string> actuators = {"motor", "position", "velocity", "general",
-                                                      "intvelocity", "damper"};
+      static const std::set<std::string> actuators = {"motor",   "position",    "velocity",
+                                                      "general", "intvelocity", "damper"};
       give(e, found->second, tag);
       if (actuators.contains(tag)) give(e, found->second, "general");
     }
@@ -119,7 +119,8 @@ class Defaults {
   }
 
  private:
-  /// One way to say an orientation, and one to say where a geom is: what stands in the element wins.
+  /// One way to say an orientation, and one to say where a geom is: what stands in the element
+  /// wins.
   static bool replaced(const Element& e, const std::string& attribute) {
     static const std::set<std::string> turns = {"quat", "axisangle", "euler", "xyaxes", "zaxis"};
     if (!turns.contains(attribute)) return false;

@@ -208,8 +208,8 @@ bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
   return true;
 }
 
-/// A primitive with a mesh has the mesh's place and the size of the box with its inertia (here: that of
-/// its hull), the longest edge along z, as MuJoCo fits it.
+/// A primitive with a mesh has the mesh's place and the size of the box with its inertia (here:
+/// that of its hull), the longest edge along z, as MuJoCo fits it.
 bool MjcfReader::fit_to_mesh(const Element& e, const std::string& type, ShapeDescription& shape,
                              std::vector<double>& size) {
   ShapeDescription mesh = shape;
@@ -336,7 +336,9 @@ void MjcfReader::set_contacts(SceneDescription& scene) {
     }
     // Frictionless (condim 1) only among themselves: the larger condim of two geoms holds.
     s.material = options_.prefix + "friction " + to_text(g.friction) +
-                 (g.condim == 1 ? ", slippery" : g.condim == 6 ? ", rolling " + to_text(g.rolling) : "");
+                 (g.condim == 1   ? ", slippery"
+                  : g.condim == 6 ? ", rolling " + to_text(g.rolling)
+                                  : "");
     materials.emplace(s.material, &g);
   }
   for (const auto& [name, g] : materials) {

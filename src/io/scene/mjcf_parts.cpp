@@ -152,10 +152,10 @@ void MjcfReader::add_servo(RobotJoint& joint, const std::string& name, const Ele
     return;
   }
   // A position and a velocity servo on one joint are one servo with two controls.
-  const bool same = std::any_of(
-      robot_.actuators.begin(), robot_.actuators.end(), [&](const RobotActuator& other) {
-        return other.joint == joint.name && other.type == a.type;
-      });
+  const bool same = std::any_of(robot_.actuators.begin(), robot_.actuators.end(),
+                                [&](const RobotActuator& other) {
+                                  return other.joint == joint.name && other.type == a.type;
+                                });
   if (same || (speed ? c : k) == 0) {
     xml_.problem(e, "actuator '" + name + "': joint '" + joint.name + "' has such a servo already");
     return;
@@ -231,8 +231,7 @@ void MjcfReader::read_equalities(const Element& e) {
         }
         // c1 q1 + c2 q2 stays what it is at the start
         const auto& [x, y] = std::pair(tendon->second[0], tendon->second[1]);
-        couple(*c, find_joint(x.first), find_joint(y.first), p[0] / x.second,
-               -y.second / x.second);
+        couple(*c, find_joint(x.first), find_joint(y.first), p[0] / x.second, -y.second / x.second);
         continue;
       }
       RobotJoint* one = find_joint(xml_.text(*c, "joint1"));
@@ -317,7 +316,10 @@ void MjcfReader::read_keyframes(const Element& e) {
                            normalized(Quat{turn[0], turn[1], turn[2], turn[3]})};
       } else if (m == RobotMotion::Ball || m == RobotMotion::Planar)
         xml_.ignore("the turns of ball and planar joints in <key>");
-      at += m == RobotMotion::Free ? 7 : m == RobotMotion::Ball ? 4 : m == RobotMotion::Planar ? 3 : 1;
+      at += m == RobotMotion::Free     ? 7
+            : m == RobotMotion::Ball   ? 4
+            : m == RobotMotion::Planar ? 3
+                                       : 1;
     }
     if (c->Attribute("qvel") != nullptr) xml_.ignore("'qvel' of <key>");
   }

@@ -28,7 +28,7 @@ struct RobotJoint {
   double usual = 0;  ///< where it starts unless its limits or a posture say otherwise
   double start = 0;  ///< coordinate of the posture
   double damping = 0, dry_friction = 0, stiffness = 0, rest = 0, armature = 0;
-  MotorSpec motor = {};  ///< of the file
+  MotorSpec motor = {};                           ///< of the file
   std::optional<double> effort = {}, speed = {};  ///< limits
   std::string leader = {};  ///< coordinate = ratio x that of the leader + offset
   double ratio = 1, offset = 0;

@@ -262,8 +262,8 @@ class RobotWriter {
     const RobotJoint* leader = find(j.leader);
     if (leader == nullptr) return;
     const bool whole = j.motion == RobotMotion::Hinge && std::round(j.ratio) == j.ratio;
-    const bool bounded = leader->lower && leader->upper &&
-                         *leader->upper - *leader->lower < 2 * std::numbers::pi;
+    const bool bounded =
+        leader->lower && leader->upper && *leader->upper - *leader->lower < 2 * std::numbers::pi;
     if (leader->motion == RobotMotion::Hinge && !bounded && !whole) {
       xml_.ignore(
           "<mimic> of a hinge without limits in a ratio that is not whole (the joint moves by "
@@ -323,7 +323,7 @@ class RobotWriter {
   std::shared_ptr<const std::string> file_;
   int bit_ = 1;
   std::vector<Pose> X_WL_;
-  std::vector<std::string> names_;                ///< of the bodies, by link
+  std::vector<std::string> names_;  ///< of the bodies, by link
   std::set<std::string> frame_names_;
   std::map<std::string, std::size_t> place_of_;  ///< of the joints in the scene
 };

@@ -98,9 +98,10 @@ std::string starter_robot(const std::string& name, const std::string& urdf) {
   if (!standing.srdf.empty())
     out += "  srdf: " + scalar_text(standing.srdf) + "\n  state: " + scalar_text(standing.state) +
            "\n";
-  out += "  servos:                     # forces are cut at the limits in the file\n"
-         "    - {stiffness: " +
-         rounded(k) + ", damping: " + rounded(0.1 * k) + "}\n";
+  out +=
+      "  servos:                     # forces are cut at the limits in the file\n"
+      "    - {stiffness: " +
+      rounded(k) + ", damping: " + rounded(0.1 * k) + "}\n";
   bool any = false;
   for (const JointDescription& joint : scene.joints) {
     if (joint.kind != JointKind::Revolute && joint.kind != JointKind::Prismatic) continue;

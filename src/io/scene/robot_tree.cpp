@@ -16,10 +16,10 @@ namespace {
 
 using Posture = std::vector<std::pair<std::string, double>>;
 
-constexpr double kRounding = 1e-9;    // of an inertia: not worth a note
-constexpr double kThin = 1e-6;        // least moment of a body, of its largest
+constexpr double kRounding = 1e-9;     // of an inertia: not worth a note
+constexpr double kThin = 1e-6;         // least moment of a body, of its largest
 constexpr double kPointRadius = 0.01;  // [m] of the ball that stands for a point mass
-constexpr double kCarrier = 1e-4;     // matter of a massless link, of what it carries
+constexpr double kCarrier = 1e-4;      // matter of a massless link, of what it carries
 
 RobotJoint* find_joint(Robot& robot, const std::string& name) {
   for (RobotLink& link : robot.links)
@@ -31,7 +31,8 @@ bool inside(const RobotJoint& joint, double x) {
   return !(joint.lower && x < *joint.lower) && !(joint.upper && x > *joint.upper);
 }
 
-/// The usual one where the limits allow it, else their middle (or the nearest), else the one there is.
+/// The usual one where the limits allow it, else their middle (or the nearest), else the one there
+/// is.
 double usual_start(const RobotJoint& joint, bool nearest) {
   if (inside(joint, joint.usual)) return joint.usual;
   if (nearest && joint.lower && joint.upper)
@@ -191,8 +192,7 @@ void fold_empty_leaves(Robot& robot, XmlReader& xml) {
     }
   }
   folding.finish();
-  if (!names.empty())
-    xml.note("joints that move nothing with mass are held: " + name_list(names));
+  if (!names.empty()) xml.note("joints that move nothing with mass are held: " + name_list(names));
   for (RobotLink& link : robot.links) {
     RobotJoint& joint = link.joint;
     if (std::find(names.begin(), names.end(), joint.leader) == names.end()) continue;
@@ -242,8 +242,8 @@ void thicken(Robot& robot, XmlReader& xml) {
     }
   }
   if (!points.empty())
-    xml.note("point masses that turn get the inertia of a ball of radius " +
-             to_text(kPointRadius) + " m: " + name_list(points));
+    xml.note("point masses that turn get the inertia of a ball of radius " + to_text(kPointRadius) +
+             " m: " + name_list(points));
   if (!thin.empty())
     xml.note("least moments of inertia raised to " + to_text(kThin) +
              " of the largest: " + name_list(thin));
@@ -271,8 +271,8 @@ void weigh(Robot& robot, const RobotDescription& options, XmlReader& xml) {
     names.push_back(link.name);
   }
   if (!names.empty())
-    xml.note("masses from shapes of density " + to_text(*options.density) + " kg/m^3: " +
-             name_list(names));
+    xml.note("masses from shapes of density " + to_text(*options.density) +
+             " kg/m^3: " + name_list(names));
 }
 
 }  // namespace
@@ -330,8 +330,7 @@ void sort_links(Robot& robot, XmlReader& xml) {
 
 void find_starts(Robot& robot, const Posture& posture, XmlReader& xml) {
   for (RobotLink& link : robot.links)
-    if (link.joint.has_coordinate()) 
-      link.joint.start = usual_start(link.joint, robot.own_posture);
+    if (link.joint.has_coordinate()) link.joint.start = usual_start(link.joint, robot.own_posture);
   for (const auto& [name, value] : posture) {
     RobotJoint* joint = find_joint(robot, name);
     if (joint == nullptr || !joint->has_coordinate()) {
@@ -383,8 +382,7 @@ void fold_links(Robot& robot, const RobotDescription& options, XmlReader& xml) {
   for (RobotLink& link : robot.links) repair(link, options.strict, repairs, xml);
   if (!repairs.names.empty())
     xml.note("inertias of no body, changed by the least, at most " +
-             to_text(std::ceil(1000 * repairs.largest) / 10) +
-             " %: " + name_list(repairs.names));
+             to_text(std::ceil(1000 * repairs.largest) / 10) + " %: " + name_list(repairs.names));
   Folding folding(robot);
   for (std::size_t i = 0; i < robot.links.size(); ++i) {
     const RobotLink& link = robot.links[i];

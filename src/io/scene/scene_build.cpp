@@ -82,7 +82,8 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
         for (std::size_t k = 0; k < 3; ++k) {
           const double n = s.triangles[i + k];
           if (n != std::floor(n) || n >= static_cast<double>(s.points.size()))
-            throw Error(s.where.text(), "'triangles' has the corner " + to_text(n) + "; allowed: 0 to " +
+            throw Error(s.where.text(), "'triangles' has the corner " + to_text(n) +
+                                            "; allowed: 0 to " +
                                             std::to_string(s.points.size() - 1));
           t[k] = static_cast<std::int32_t>(n);
         }
@@ -96,8 +97,8 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
         throw Error(s.where.text(), "'heights' has " + std::to_string(s.heights.size()) +
                                         " numbers, which " + std::to_string(s.rows) +
                                         " rows do not share evenly");
-      return Shape::height_field(s.heights, s.rows,
-                                 static_cast<int>(s.heights.size()) / s.rows, x[0], x[1], name);
+      return Shape::height_field(s.heights, s.rows, static_cast<int>(s.heights.size()) / s.rows,
+                                 x[0], x[1], name);
     }
     case ShapeWord::Hull:
       need_points();
@@ -288,10 +289,10 @@ class SceneBuilder {
     for (const std::string& body : names) {
       const std::string name = f.name + "/" + body;
       remember("force", name, f.where);
-      builder_.add_force(CallbackSpec{
-          name, body,
-          flow ? flow_force(formula, body, scene_.step.drag_ratio, where)
-               : field_force(formula, body, where)});
+      builder_.add_force(CallbackSpec{name, body,
+                                      flow
+                                          ? flow_force(formula, body, scene_.step.drag_ratio, where)
+                                          : field_force(formula, body, where)});
     }
     fields_ = true;
   }
@@ -354,8 +355,7 @@ class SceneBuilder {
       for (const VisualDescription& v : d.visuals) {
         Visual visual;
         visual.body = static_cast<Index>(i);
-        visual.X_BV =
-            compose(X_BS, Pose{v.shape.position, v.shape.orientation.value_or(Quat{})});
+        visual.X_BV = compose(X_BS, Pose{v.shape.position, v.shape.orientation.value_or(Quat{})});
         visual.colour = v.colour.text;
         visual.file = v.shape.file;
         visual.scale = v.scale;

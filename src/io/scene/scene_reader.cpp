@@ -175,9 +175,9 @@ void resolve_meshes(std::vector<BodyDescription>& bodies, ReadContext& context) 
         resolve_triangles(path, shape, context);
         triangles += shape.triangles.size() / 3;
         if (triangles > kMaxSceneTriangles)
-          throw Error(shape.where.text(), path + ": with it the meshes of the scene have " +
-                                              std::to_string(triangles) + " triangles; allowed: " +
-                                              std::to_string(kMaxSceneTriangles));
+          throw Error(shape.where.text(),
+                      path + ": with it the meshes of the scene have " + std::to_string(triangles) +
+                          " triangles; allowed: " + std::to_string(kMaxSceneTriangles));
         continue;
       }
       std::vector<Vec3> points;
@@ -259,7 +259,7 @@ SceneDescription describe(const YamlPtr& root, ReadContext& context) {
 
 std::string write_scene(const SceneDescription& scene) {
   std::string out;
-  // Lists of objects one a line, everything else in a line by itself.
+  // Lists of objects one per line, everything else in a line by itself.
   const auto lines = [&](const char* key, const auto& objects) {
     if (objects.empty()) return;
     out += std::string(key) + ":\n";

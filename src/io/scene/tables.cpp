@@ -81,13 +81,16 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
                {.unit = "m",
                 .positive = true,
                 .required = true,
-                .only = {"sphere", "capsule", "cylinder", "cone", "rounded_hull", "disc", "stadium"}})
-          .add("half_length", &T::half_length, "of the axis, without the caps; half the height of a cylinder or cone",
+                .only = {"sphere", "capsule", "cylinder", "cone", "rounded_hull", "disc",
+                         "stadium"}})
+          .add("half_length", &T::half_length,
+               "of the axis, without the caps; half the height of a cylinder or cone",
                {.unit = "m",
                 .positive = true,
                 .required = true,
                 .only = {"capsule", "stadium", "cylinder", "cone"}})
-          .add("half", &T::half, "half the edges: 3 numbers, a rectangle or the ground of a height field 2",
+          .add("half", &T::half,
+               "half the edges: 3 numbers, a rectangle or the ground of a height field 2",
                {.unit = "m",
                 .positive = true,
                 .required = true,
@@ -107,7 +110,8 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
                {.lo = 2, .required = true, .only = {"height_field"}})
           .add("heights", &T::heights, "row after row, each along x",
                {.unit = "m", .required = true, .only = {"height_field"}})
-          .add("file", &T::file, "STL, OBJ or COLLADA instead of points; its convex hull is the shape. A mesh: its "
+          .add("file", &T::file,
+               "STL, OBJ or COLLADA instead of points; its convex hull is the shape. A mesh: its "
                "triangles, STL or OBJ",
                {.only = {"hull", "rounded_hull", "mesh"}})
           .add("scale", &T::scale, "factor on the coordinates of the file",
@@ -301,7 +305,9 @@ const Table<JointDescription>& table_of<JointDescription>() {
   using T = JointDescription;
   static const Table<T> table =
       Table<T>("joint", "Holds two bodies together; `b` may be `world`.")
-          .by_type(&T::kind, "revolute = pin, prismatic = slider; planar: moves in the plane across `axis` and turns about it")
+          .by_type(&T::kind,
+                   "revolute = pin, prismatic = slider; planar: moves in the plane across `axis` "
+                   "and turns about it")
           .add("name", &T::name, "default: joint and its number")
           .add("a", &T::a, "a body", {.required = true})
           .add("b", &T::b, "a body or `world`")
@@ -338,9 +344,10 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
   using T = ForceDescription;
   static const Table<T> table =
       Table<T>("force", "A force that is always there.")
-          .by_type(&T::type,
-                   "at the centre of mass, at a point, between two points, on nodes, by a formula of "
-                   "the place; `flow`: the drag of a medium that moves (overdamped law)")
+          .by_type(
+              &T::type,
+              "at the centre of mass, at a point, between two points, on nodes, by a formula of "
+              "the place; `flow`: the drag of a medium that moves (overdamped law)")
           .add("name", &T::name, "", {.required = true})
           .add("body", &T::body, "that it acts on", {.required = true, .only = {"body", "point"}})
           .add("part", &T::part, "a flexible part", {.required = true, .only = {"nodes"}})
@@ -362,10 +369,11 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
           .add("stiffness", &T::stiffness, "", {.unit = "N/m", .lo = 0, .only = {"spring"}})
           .add("damping", &T::damping, "", {.unit = "N s/m", .lo = 0, .only = {"spring"}})
           .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = {"spring"}})
-          .add("formula", &T::formula,
-               "force [N], or velocity of the flow [m/s], of x, y, z, r (distance from the origin), "
-               "vx, vy, vz, t; one formula serves all components, x is then the component",
-               {.required = true, .only = {"field", "flow"}})
+          .add(
+              "formula", &T::formula,
+              "force [N], or velocity of the flow [m/s], of x, y, z, r (distance from the origin), "
+              "vx, vy, vz, t; one formula serves all components, x is then the component",
+              {.required = true, .only = {"field", "flow"}})
           .add("bodies", &T::bodies, "that it acts on; default: all that move",
                {.only = {"field", "flow"}});
   return table;

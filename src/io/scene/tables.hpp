@@ -69,12 +69,9 @@ struct Choices<ShapeWord> {
 };
 template <>
 struct Choices<ForceWord> {
-  static constexpr std::pair<std::string_view, ForceWord> list[] = {{"body", ForceWord::Body},
-                                                                    {"point", ForceWord::Point},
-                                                                    {"spring", ForceWord::Spring},
-                                                                    {"nodes", ForceWord::Nodes},
-                                                                    {"field", ForceWord::Field},
-                                                                    {"flow", ForceWord::Flow}};
+  static constexpr std::pair<std::string_view, ForceWord> list[] = {
+      {"body", ForceWord::Body},   {"point", ForceWord::Point}, {"spring", ForceWord::Spring},
+      {"nodes", ForceWord::Nodes}, {"field", ForceWord::Field}, {"flow", ForceWord::Flow}};
 };
 template <>
 struct Choices<FlexibleWord> {
@@ -110,16 +107,11 @@ struct Choices<LatticeWord> {
 template <>
 struct Choices<JointKind> {
   static constexpr std::pair<std::string_view, JointKind> list[] = {
-      {"weld", JointKind::Weld},
-      {"revolute", JointKind::Revolute},
-      {"prismatic", JointKind::Prismatic},
-      {"ball", JointKind::Ball},
-      {"distance", JointKind::Distance},
-      {"planar", JointKind::Planar},
-      {"lock_x", JointKind::LockX},
-      {"lock_y", JointKind::LockY},
-      {"lock_z", JointKind::LockZ},
-      {"lock_rotation", JointKind::LockRotation}};
+      {"weld", JointKind::Weld},           {"revolute", JointKind::Revolute},
+      {"prismatic", JointKind::Prismatic}, {"ball", JointKind::Ball},
+      {"distance", JointKind::Distance},   {"planar", JointKind::Planar},
+      {"lock_x", JointKind::LockX},        {"lock_y", JointKind::LockY},
+      {"lock_z", JointKind::LockZ},        {"lock_rotation", JointKind::LockRotation}};
 };
 template <>
 struct Choices<MotorKind> {

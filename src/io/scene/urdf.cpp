@@ -118,8 +118,8 @@ class UrdfReader {
     }
     link.mass = xml_.number(*mass, "value");
     if (link.mass < 0) {
-      xml_.problem(*mass, "mass of link '" + link.name + "' must be >= 0, found " +
-                              to_text(link.mass));
+      xml_.problem(*mass,
+                   "mass of link '" + link.name + "' must be >= 0, found " + to_text(link.mass));
       link.mass = 0;
     }
     if (link.mass == 0) {  // many files write zero for "none"
@@ -137,8 +137,8 @@ class UrdfReader {
     const char* const names[3][3] = {{"ixx", "ixy", "ixz"}, {"", "iyy", "iyz"}, {"", "", "izz"}};
     for (int i = 0; i < 3; ++i)
       for (int j = i; j < 3; ++j)
-        I(i, j) = I(j, i) = i == j ? xml_.number(*inertia, names[i][j])
-                                   : xml_.number_or(*inertia, names[i][j], 0);
+        I(i, j) = I(j, i) =
+            i == j ? xml_.number(*inertia, names[i][j]) : xml_.number_or(*inertia, names[i][j], 0);
     const Mat3 R = matrix_of(X.p), turned = R * I * R.transpose();
     link.inertia = 0.5 * (turned + turned.transpose());
   }
@@ -189,8 +189,8 @@ class UrdfReader {
   void add_shape(const Element& collision, RobotLink& link) {
     const Element* e = geometry_of(collision);
     if (e == nullptr) {
-      xml_.problem(collision, "<collision> of link '" + link.name +
-                                  "' needs a <geometry> with a shape in it");
+      xml_.problem(collision,
+                   "<collision> of link '" + link.name + "' needs a <geometry> with a shape in it");
       return;
     }
     ShapeDescription shape;
@@ -285,9 +285,9 @@ class UrdfReader {
       return;
     }
     static const std::map<std::string, RobotMotion> types = {
-        {"fixed", RobotMotion::Fixed},        {"revolute", RobotMotion::Hinge},
-        {"continuous", RobotMotion::Hinge},   {"prismatic", RobotMotion::Slide},
-        {"floating", RobotMotion::Free},      {"planar", RobotMotion::Planar},
+        {"fixed", RobotMotion::Fixed},      {"revolute", RobotMotion::Hinge},
+        {"continuous", RobotMotion::Hinge}, {"prismatic", RobotMotion::Slide},
+        {"floating", RobotMotion::Free},    {"planar", RobotMotion::Planar},
         {"spherical", RobotMotion::Ball}};
     const auto known = types.find(type);
     if (known == types.end()) {
@@ -423,9 +423,9 @@ void fit_state(const Robot& robot, const Posture& state, Posture& posture) {
     const RobotJoint& j = link.joint;
     for (const auto& [name, value] : state)
       if (link.parent != kNone && j.name == name && j.has_coordinate())
-        posture.emplace_back(name, std::clamp(value, j.lower.value_or(value),
-                                              std::max(j.lower.value_or(value),
-                                                       j.upper.value_or(value))));
+        posture.emplace_back(
+            name, std::clamp(value, j.lower.value_or(value),
+                             std::max(j.lower.value_or(value), j.upper.value_or(value))));
   }
 }
 

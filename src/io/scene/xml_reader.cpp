@@ -10,10 +10,10 @@
 namespace orthant::io {
 namespace {
 
-constexpr std::size_t kListed = 20;   // problems in one message
+constexpr std::size_t kListed = 20;  // problems in one message
 constexpr std::size_t kMaxProblems = 1000;
-constexpr std::size_t kNames = 8;     // names in one note
-constexpr std::size_t kQuoted = 60;   // characters of a bad value that are repeated
+constexpr std::size_t kNames = 8;    // names in one note
+constexpr std::size_t kQuoted = 60;  // characters of a bad value that are repeated
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -137,9 +137,12 @@ std::vector<double> XmlReader::numbers(const Element& e, const char* name, std::
   }
   if (good && out.size() >= least && out.size() <= most) return out;
   std::string wanted = std::to_string(least) + " numbers";
-  if (least == 1 && most == 1) wanted = "a number";
-  else if (least == 3 && most == 3) wanted = "three numbers";
-  else if (most > least) wanted = std::to_string(least) + " or more numbers";
+  if (least == 1 && most == 1)
+    wanted = "a number";
+  else if (least == 3 && most == 3)
+    wanted = "three numbers";
+  else if (most > least)
+    wanted = std::to_string(least) + " or more numbers";
   problem(e, "'" + std::string(name) + "' of <" + e.Name() + "> must be " + wanted + ", found " +
                  quoted(value));
   return {};

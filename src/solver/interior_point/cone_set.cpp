@@ -286,8 +286,7 @@ void ConeSet::correct(double target, double length, double spread, double* rhs) 
     const double tail = tail_norm(product, n);
     const double less = wanted(product[0] - tail), more = wanted(product[0] + tail);
     s.right[0] += (more + less) / 2;
-    for (int j = 1; tail > 0 && j < n; ++j)
-      s.right[j] += (more - less) / 2 * product[j] / tail;
+    for (int j = 1; tail > 0 && j < n; ++j) s.right[j] += (more - less) / 2 * product[j] / tail;
     push(i, rhs);
   }
 }

@@ -228,8 +228,8 @@ double Iteration::direction(double target, double second_order, double rest) {
 /// Gondzio's correctors: further right-hand sides of the same factor, as long as they make the step
 /// longer. Products far from the target are what shortens it.
 double Iteration::lengthen(double target, double longest) {
-  // With exact friction on large islands they cost more than they save: a planar flow of 7002 contacts
-  // took as many steps with them and 1.4 times the time.
+  // With exact friction on large islands they cost more than they save: a planar flow of 7002
+  // contacts took as many steps with them and 1.4 times the time.
   if (w_.system.is_exact() && w_.system.size() > settings_.crossover_size) return longest;
   for (int k = 0; k < settings_.correctors && longest < settings_.long_enough; ++k) {
     const double further = std::min(1.0, settings_.longer * longest + 0.1);
