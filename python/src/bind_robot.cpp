@@ -62,21 +62,21 @@ void bind_sensors(nb::module_& m) {
   nb::class_<FrameReading>(m, "FrameReading", "Pose and velocity of a frame, world axes.")
       .def_ro("pose", &FrameReading::pose, "Where it is.")
       .def_prop_ro(
-          "velocity", [](const FrameReading& r) { return vector(r.velocity); },
+          "velocity", [](const FrameReading& r) { return vector(r.velocity); }, nb::rv_policy::move,
           "Of its origin [m/s].")
       .def_prop_ro(
           "angular_velocity", [](const FrameReading& r) { return vector(r.angular_velocity); },
-          "[rad/s].");
+          nb::rv_policy::move, "[rad/s].");
   nb::class_<ImuReading>(m, "ImuReading", "An inertial measurement unit, in its own axes.")
       .def_prop_ro(
           "acceleration", [](const ImuReading& r) { return vector(r.acceleration); },
-          "Against free fall, mean over the step [m/s^2].")
+          nb::rv_policy::move, "Against free fall, mean over the step [m/s^2].")
       .def_prop_ro(
           "angular_velocity", [](const ImuReading& r) { return vector(r.angular_velocity); },
-          "[rad/s].");
+          nb::rv_policy::move, "[rad/s].");
   nb::class_<TouchReading>(m, "TouchReading", "What presses on a shape.")
       .def_prop_ro(
-          "force", [](const TouchReading& r) { return vector(r.force); },
+          "force", [](const TouchReading& r) { return vector(r.force); }, nb::rv_policy::move,
           "On the shape, world axes, mean over the step [N].")
       .def_ro("contacts", &TouchReading::contacts, "Contacts that press.")
       .def_ro("sliding", &TouchReading::sliding, "One of them at least slides.")
