@@ -48,25 +48,6 @@ Solution start_of(Start start, const Assembly& now, const std::vector<Contact>& 
   return x;
 }
 
-/// Chapter 5: |r_p|/n, |r_d|/n, |r_w|/n < 1e-10 and μ < 1e-9, absolute. Frictionless rows only.
-bool meets_thesis_exit(const CanonicalProblem& p, const Solution& x) {
-  VecX balance, w = p.b, joints = p.e;
-  p.H.multiply(x.v, balance);
-  balance -= p.k;
-  if (!p.C.empty()) {
-    p.C.multiply_transpose_add(-1, x.gamma, balance);
-    p.C.multiply_add(1, x.v, joints);
-  }
-  if (!p.D.empty()) {
-    p.D.multiply_transpose_add(-1, x.lambda, balance);
-    p.D.multiply_add(1, x.v, w);
-  }
-  const auto n = [](const VecX& r) { return std::max(1.0, static_cast<double>(r.size())); };
-  const VecX below = w.cwiseMin(0.0);
-  return balance.norm() / n(balance) < 1e-10 && joints.norm() / n(joints) < 1e-10 &&
-         below.norm() / n(w) < 1e-10 && x.lambda.cwiseAbs().dot(w.cwiseAbs()) / n(w) < 1e-9;
-}
-
 }  // namespace
 
 Study study(const Model& model, const Parameters& parameters, State state,
@@ -81,7 +62,7 @@ Study study(const Model& model, const Parameters& parameters, State state,
   StepWorkspace work;
   StepRecord record;
   InteriorPointWorkspace interior_point;
-  std::array<Last, kStarts> last;
+  std::array<std::array<Last, kStarts>, kExits> last;
   Study out;
   for (int i = 0; i < settings.settle + settings.calls; ++i) {
     const bool counted = i >= settings.settle;
@@ -100,25 +81,29 @@ Study study(const Model& model, const Parameters& parameters, State state,
     ++out.calls;
     out.velocities += now.problem.velocity_count();
     out.rows += now.problem.row_count() + now.problem.bilateral_count();
-    for (int s = 0; s < (settings.all_starts ? kStarts : kPartial); ++s) {
-      const auto start = static_cast<Start>(s);
-      Solution x = start_of(start, now, contacts, last[s]);
-      SolveTrace trace;
-      const double before = processor_seconds();
-      const MethodResult result = solve_interior_point(
-          now.problem, scale, {.warm_start = start != kCold, .crossover = true},
-          {.tolerance = settings.tolerance, .trace = start == kCold ? &trace : nullptr},
-          interior_point, x);
-      out.iterations[s] += result.iterations;
-      out.failed[s] += result.outcome != Outcome::Converged;
-      if (start == kCold) {
-        out.seconds += processor_seconds() - before;
-        out.thesis_exit += meets_thesis_exit(now.problem, x);
-        out.history.clear();
-        for (const SolveTrace::Point& point : trace.points) out.history.push_back(point.residual);
+    for (const Exit exit : {kJudge, kThesis})
+      for (int s = 0; s < (settings.all_starts ? kStarts : kPartial); ++s) {
+        const bool judged = exit == kJudge, shown = judged && s == kCold;
+        Solution x = start_of(static_cast<Start>(s), now, contacts, last[exit][s]);
+        SolveTrace trace;
+        const double before = processor_seconds();
+        const MethodResult result = solve_interior_point(
+            now.problem, scale,
+            {.warm_start = s != kCold,
+             .crossover = judged,
+             .exit_gap = judged ? 0 : 1e-9,
+             .exit_error = judged ? 0 : 1e-10},
+            {.tolerance = settings.tolerance, .trace = shown ? &trace : nullptr}, interior_point,
+            x);
+        out.iterations[exit][s] += result.iterations;
+        out.failed[exit][s] += result.outcome != Outcome::Converged;
+        if (shown) {
+          out.seconds += processor_seconds() - before;
+          out.history.clear();
+          for (const SolveTrace::Point& point : trace.points) out.history.push_back(point.residual);
+        }
+        last[exit][s] = {std::move(x), contacts, now.blocks};
       }
-      last[s] = {std::move(x), contacts, now.blocks};
-    }
   }
   out.velocities /= std::max(1, out.calls);
   out.rows /= std::max(1, out.calls);

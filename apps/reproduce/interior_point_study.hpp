@@ -16,6 +16,9 @@ namespace orthant::reproduce {
 
 /// From nothing; from the velocities of the last answer; from its impulses too, contact by contact.
 enum Start : std::uint8_t { kCold, kPartial, kFull, kStarts };
+/// The judge's residual below the tolerance, relative to the terms of each row; or the absolute
+/// exit of the thesis: |r|/n < 1e-10 for balance, joints and rows, and κ < 1e-9, in SI units.
+enum Exit : std::uint8_t { kJudge, kThesis, kExits };
 
 struct StudySettings {
   double h = 0.02;
@@ -29,19 +32,19 @@ struct StudySettings {
 };
 
 struct Study {
-  std::array<int, kStarts> iterations{};  ///< factorisations; a start that is accepted counts 0
-  std::array<int, kStarts> failed{};      ///< calls that missed the tolerance
-  /// Cold answers that meet the thesis' exit: |r|/n < 1e-10 for balance, joints and rows, and
-  /// |λ·w|/n < 1e-9, all in SI units.
-  int thesis_exit = 0;
+  using Counts = std::array<int, kStarts>;
+  std::array<Counts, kExits> iterations{};  ///< factorisations; a start that is accepted counts 0
+  std::array<Counts, kExits> failed{};      ///< calls that missed the exit
   int calls = 0;
   double velocities = 0, rows = 0;  ///< mean
   double fastest = 0;               ///< largest speed after any step [m/s]
   int steps_failed = 0;             ///< of the simulation itself
-  double seconds = 0;               ///< of the cold solves
-  std::vector<double> history;      ///< residual by iteration, cold, of the last call
+  double seconds = 0;               ///< of the cold solves to the judge's exit
+  std::vector<double> history;      ///< residual by iteration, cold, judge's exit, of the last call
 
-  double mean(Start start) const { return iterations[start] / std::max(1.0, 1.0 * calls); }
+  double mean(Exit exit, Start start) const {
+    return iterations[exit][start] / std::max(1.0, 1.0 * calls);
+  }
 };
 
 /// What the interior point needs for the problems of `calls` steps.

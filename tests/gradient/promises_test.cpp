@@ -8,7 +8,6 @@
 
 #include "orthant/gradient/step.hpp"
 #include "orthant/model/model_builder.hpp"
-#include "orthant/solver/solve.hpp"
 
 namespace orthant {
 namespace {
@@ -159,42 +158,6 @@ TEST(Promises, ComplianceWithImpactEvents) {
   EXPECT_NEAR(one.difference(softer, 1e-10)[4], -183512, 1);
 }
 
-// A round cut at a share of the smallest shape of the whole model, and the share held: off by 1.3
-// %.
-TEST(Promises, CutRoundsOfAnOverlapThatIsDeep) {
-  const auto deep_rod = [](double far_radius) {
-    ModelBuilder b;
-    b.set_gravity(Vec3::Zero());
-    b.add_body({.name = "block",
-                .motion = Motion::Fixed,
-                .planar = true,
-                .shapes = {{.shape = Shape::rectangle(1, 0.5)}}});
-    b.add_body({.name = "rod",
-                .motion = Motion::Planar,
-                .position = {0.1, 0.47, 0},
-                .angle = 0.6,
-                .shapes = {{.shape = Shape::stadium(0.09, 0.25)}}});
-    b.add_body({.name = "far",
-                .motion = Motion::Planar,
-                .position = {50, 0, 0},
-                .shapes = {{.shape = Shape::disc(far_radius)}}});
-    return b.build();
-  };
-  const OneStep one(deep_rod(1), {}), small(deep_rod(0.01), {});
-  EXPECT_EQ(one.x.q.head(6), small.x.q.head(6));
-  StepGradient gradient = one.gradient();
-  int cut = 0;
-  for (const SolveRecord& solve : one.record.solves)
-    for (const BiasBranch branch : solve.branches) cut += branch == BiasBranch::Clipped;
-  EXPECT_GE(cut, 1);
-  for (const char* name : {"shape/rod.radius", "shape/rod.half_length"}) {
-    const Index place = one.model.parameter_table().find(name);
-    const StepTangent t{.parameters = VecX::Unit(one.parameters.values.size(), place)};
-    const VecX truth = one.difference(t, 1e-6);
-    EXPECT_LE((one.tangent(gradient, t) - truth).norm() / truth.norm(), 1e-6) << name;
-  }
-}
-
 // A gripper that stands still on its coupling: no round is needed, and the second finger moves with
 // the offset all the same.
 TEST(Promises, FollowerGoesWhereItsCouplingGoes) {
@@ -297,39 +260,6 @@ TEST(Promises, PyramidsStickAndOpenWithoutABorder) {
     }
     EXPECT_TRUE(gradient.certificate().certified()) << gradient.certificate().reason;
   }
-}
-
-// The point mass of two walls in one place, one of which turns: truth 0. The answers of these
-// methods share the load and say 1/2 or another number; none of them is called the derivative of
-// the problem.
-TEST(Promises, AnswersOfEveryMethodSayThatTheirImpulsesAreOneChoice) {
-  CanonicalProblem p;
-  Eigen::Map<Eigen::Matrix2d>(p.H.add_block(2)).setIdentity();
-  p.k = Eigen::Vector2d(0, -1);
-  for (int i = 0; i < 2; ++i) {
-    p.laws.push_back(Law::orthant(1));
-    p.D.begin_row(1);
-    double* row = p.D.add(0, 0, 2);
-    row[0] = 0;
-    row[1] = 1;
-  }
-  p.b = VecX::Zero(2);
-  int shared = 0;
-  for (const Method method :
-       {Method::Automatic, Method::GaussSeidel, Method::NonsmoothNewton, Method::InteriorPoint,
-        Method::PairBlocks, Method::Lemke, Method::ProjectedGradient, Method::Enumeration}) {
-    Solution x;
-    const SolveReport report = solve(p, {.method = method, .tolerance = 1e-12}, x);
-    ASSERT_EQ(report.outcome, Outcome::Converged) << static_cast<int>(method);
-    SolutionGradient gradient(p, scale_of(p), x);
-    ProblemDerivative turn = zero_derivative(p);
-    turn.D[2] = 1;  // d(sin p, cos p)
-    const double given = gradient.push_forward(turn).v[0];
-    shared += std::abs(given - 0.5) < 1e-6;
-    EXPECT_TRUE(std::abs(given) < 1e-9 || gradient.certificate().ambiguity > 0.1)
-        << static_cast<int>(method) << " gives " << given;
-  }
-  EXPECT_GE(shared, 1);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/math/law_kernel.hpp"
 #include "orthant/problem/special_cases.hpp"
+#include "orthant/solver/solve.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {
@@ -405,6 +406,29 @@ TEST(SolutionGradient, SaysWhereTheDerivativeDependsOnWhichImpulsesWereFound) {
     EXPECT_NEAR(g.push_forward(turn).v[0], 1, 1e-7);
     EXPECT_LT(g.certificate().ambiguity, 1e-7);
   }
+}
+
+// One of the walls turns: truth 0. The answers of these
+// methods share the load and say 1/2 or another number; none of them is called the derivative of
+// the problem.
+TEST(SolutionGradient, AnswersOfEveryMethodSayThatTheirImpulsesAreOneChoice) {
+  const CanonicalProblem p = point_on_two_walls();
+  int shared = 0;
+  for (const Method method :
+       {Method::Automatic, Method::GaussSeidel, Method::NonsmoothNewton, Method::InteriorPoint,
+        Method::PairBlocks, Method::Lemke, Method::ProjectedGradient, Method::Enumeration}) {
+    Solution x;
+    const SolveReport report = solve(p, {.method = method, .tolerance = 1e-12}, x);
+    ASSERT_EQ(report.outcome, Outcome::Converged) << static_cast<int>(method);
+    SolutionGradient gradient(p, scale_of(p), x);
+    ProblemDerivative turn = zero_derivative(p);
+    turn.D[2] = 1;  // d(sin p, cos p)
+    const double given = gradient.push_forward(turn).v[0];
+    shared += std::abs(given - 0.5) < 1e-6;
+    EXPECT_TRUE(std::abs(given) < 1e-9 || gradient.certificate().ambiguity > 0.1)
+        << static_cast<int>(method) << " gives " << given;
+  }
+  EXPECT_GE(shared, 1);
 }
 
 TEST(SolutionGradient, KinksReturnTheElementAskedFor) {
