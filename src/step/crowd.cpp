@@ -21,7 +21,7 @@ constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
 /// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
 /// between.
 bool has_crowd(StepRun& run) {
-  std::vector<std::int32_t>&up = run.work.island_of, &size = run.work.island_size;
+  std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
   up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
   std::iota(up.begin(), up.end(), 0);
   size.assign(up.size(), 0);
@@ -29,7 +29,7 @@ bool has_crowd(StepRun& run) {
     while (up[i] != i) i = up[i] = up[up[i]];
     return i;
   };
-  for (const Contact& c : run.work.contacts.contacts) {
+  for (const Contact& c : run.work.detected.contacts.contacts) {
     Index a = run.model.body(c.body_a).dynamic, b = run.model.body(c.body_b).dynamic;
     if (a == kNone) a = b;
     if (b == kNone) b = a;
@@ -80,23 +80,24 @@ Vec3 centre_of(const Body& body, const VecX& q) { return q.segment<3>(body.q_beg
 /// where a body has more than mass and inertia in its block of H: a spring.
 bool fill_bodies(StepRun& run, std::vector<SweepBody>& bodies) {
   const Model& model = run.model;
-  const VelocityMatrix& H = run.work.assembly.problem.H;
+  const VelocityMatrix& H = run.work.detected.assembly.problem.H;
   if (H.kind() != VelocityMatrix::Kind::BlockDiagonal) return false;
   const auto count = static_cast<std::size_t>(model.dynamic_count());
   bodies.assign(count + 1, SweepBody{});
-  std::vector<unsigned char>& good = run.work.touched;  // by chunk; free until bodies move
+  std::vector<unsigned char>& good =
+      run.work.displacement.touched;  // by chunk; free until bodies move
   good.assign(chunk_count(count, kBodyGrain), 1);
-  parallel_for_chunks(count, kBodyGrain,
-                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-                        for (std::size_t k = begin; k < end && good[chunk] != 0; ++k) {
-                          const Index i = static_cast<Index>(k);
-                          SweepBody& body = bodies[k + 1];
-                          good[chunk] = set_inertia(H.block(i), body);
-                          const double* v = run.work.assembly.v_free.data() + H.block_begin(i);
-                          body.v = Vec3(v[0], v[1], v[2]);
-                          body.omega = Vec3(v[3], v[4], v[5]);
-                        }
-                      });
+  parallel_for_chunks(
+      count, kBodyGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        for (std::size_t k = begin; k < end && good[chunk] != 0; ++k) {
+          const Index i = static_cast<Index>(k);
+          SweepBody& body = bodies[k + 1];
+          good[chunk] = set_inertia(H.block(i), body);
+          const double* v = run.work.detected.assembly.v_free.data() + H.block_begin(i);
+          body.v = Vec3(v[0], v[1], v[2]);
+          body.omega = Vec3(v[3], v[4], v[5]);
+        }
+      });
   return std::find(good.begin(), good.end(), 0) == good.end();
 }
 
@@ -159,7 +160,7 @@ SweepContact sweep_contact(const StepRun& run, const Contact& contact, double dt
     };
     bias.restitution = material.restitution;
     bias.approach = rate(run.x.v);
-    const VecX& free = run.work.assembly.v_free;
+    const VecX& free = run.work.detected.assembly.v_free;
     const auto free_rate = [&] {  // bodies that move as told have their part in x.v alone
       const Vec3 a = point_velocity(body_a, c.lever_a, body_a.is_dynamic() ? free : run.x.v);
       const Vec3 b = point_velocity(body_b, c.lever_b, body_b.is_dynamic() ? free : run.x.v);
@@ -183,15 +184,16 @@ void fill_contacts(StepRun& run, double dt) {
   const double weight = gravity.norm();
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
   const double threshold = restitution_threshold(run);
-  SweepProblem& crowd = work.crowd;
-  std::vector<std::int32_t>& told = work.island_size;  // no longer needed
+  SweepProblem& crowd = work.crowd.problem;
+  std::vector<std::int32_t>& told = work.crowd.island_size;  // no longer needed
   place_told(run, crowd.bodies, told);
-  const auto& contacts = work.contacts.contacts;
+  const auto& contacts = work.detected.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
   // Across the sides of a periodic box cells of one colour meet: there all is one cell.
-  const bool cut =
-      work.crew != nullptr || (contacts.size() >= kCutContacts && !run.settings.periodic.any());
-  const double edge = work.crew != nullptr ? work.crew->cell_edge() : crowd_cell_edge(model);
+  const bool cut = work.crowd.crew != nullptr ||
+                   (contacts.size() >= kCutContacts && !run.settings.periodic.any());
+  const double edge =
+      work.crowd.crew != nullptr ? work.crowd.crew->cell_edge() : crowd_cell_edge(model);
   const auto place = [&](BodyId id) {
     const Body& body = model.body(id);
     return body.is_dynamic() ? static_cast<std::int32_t>(body.dynamic) + 1
@@ -232,20 +234,20 @@ bool has_plain_contacts(const StepRun& run) {
 double reference_speed(const StepRun& run, double dt) {
   const double weight = gravity_of(run).norm();
   if (weight > 0 && run.model.law() == LawOfMotion::Inertial) return weight * dt;
-  const VecX& v = run.work.assembly.v_free;
+  const VecX& v = run.work.detected.assembly.v_free;
   double most = v.size() > 0 ? v.cwiseAbs().maxCoeff() : 0;
-  if (run.work.crew != nullptr) most = run.work.crew->largest(most);
+  if (run.work.crowd.crew != nullptr) most = run.work.crowd.crew->largest(most);
   return most > 0 ? most : 1;
 }
 
 void keep_crowd(StepRun& run, double dt) {
   const double scale = run.settings.h / dt;
-  const auto& contacts = run.work.contacts.contacts;
+  const auto& contacts = run.work.detected.contacts.contacts;
   const auto pushes = [&](std::size_t i) {
-    const SweepContact& c = run.work.crowd.contacts[i];
+    const SweepContact& c = run.work.crowd.problem.contacts[i];
     return c.impulse.dot(c.normal) > 0;
   };
-  std::vector<std::size_t>& kept = run.work.kept;
+  std::vector<std::size_t>& kept = run.work.crowd.kept;
   kept.assign(chunk_count(contacts.size(), kContactGrain) + 1, 0);
   parallel_for_chunks(contacts.size(), kContactGrain,
                       [&](std::size_t begin, std::size_t end, std::size_t chunk) {
@@ -259,7 +261,7 @@ void keep_crowd(StepRun& run, double dt) {
                         std::size_t next = kept[chunk];
                         for (std::size_t i = begin; i < end; ++i) {
                           if (!pushes(i)) continue;
-                          const SweepContact& c = run.work.crowd.contacts[i];
+                          const SweepContact& c = run.work.crowd.problem.contacts[i];
                           WarmStart::Entry& entry = run.warm.contacts[next++];
                           entry.key = contacts[i].key;
                           entry.impulse_W = scale * c.impulse;
@@ -271,11 +273,11 @@ void keep_crowd(StepRun& run, double dt) {
 }
 
 void write_velocities(StepRun& run) {
-  VecX& v = run.work.solution.v;
+  VecX& v = run.work.solved.solution.v;
   v.resize(run.model.dynamic_v_size());
   for (Index i = 0; i < run.model.dynamic_count(); ++i) {
-    v.segment<3>(6 * i) = run.work.crowd.bodies[i + 1].v;
-    v.segment<3>(6 * i + 3) = run.work.crowd.bodies[i + 1].omega;
+    v.segment<3>(6 * i) = run.work.crowd.problem.bodies[i + 1].v;
+    v.segment<3>(6 * i + 3) = run.work.crowd.problem.bodies[i + 1].omega;
   }
 }
 
@@ -284,17 +286,17 @@ void write_velocities(StepRun& run) {
 void advance_crowd(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
-  const SweepProblem& crowd = work.crowd;
+  const SweepProblem& crowd = work.crowd.problem;
   const Index n = model.dynamic_v_size();
   write_velocities(run);
-  work.touched.assign(crowd.bodies.size(), 0);
-  const auto& contacts = work.contacts.contacts;
+  work.displacement.touched.assign(crowd.bodies.size(), 0);
+  const auto& contacts = work.detected.contacts.contacts;
   std::atomic<double> deepest{0};
   parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
     double here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const SweepContact& c = crowd.contacts[i];
-      if (work.crew != nullptr && !work.crew->mine(c.cell)) continue;
+      if (work.crowd.crew != nullptr && !work.crowd.crew->mine(c.cell)) continue;
       const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
       const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
                           b.omega.dot(c.lever_b.cross(c.normal));
@@ -305,19 +307,20 @@ void advance_crowd(StepRun& run, double dt) {
     }
   });
   for (const SweepContact& c : crowd.contacts)
-    work.touched[static_cast<std::size_t>(c.a)] = work.touched[static_cast<std::size_t>(c.b)] = 1;
+    work.displacement.touched[static_cast<std::size_t>(c.a)] =
+        work.displacement.touched[static_cast<std::size_t>(c.b)] = 1;
   run.report.deepest = deepest;
-  work.delta = dt * run.x.v;  // kinematic bodies
-  work.delta.head(n) = dt * work.solution.v;
+  work.displacement.delta = dt * run.x.v;  // kinematic bodies
+  work.displacement.delta.head(n) = dt * work.solved.solution.v;
   if (model.law() == LawOfMotion::Inertial) {
     work.flight.resize(n);
-    free_flight(work.assembly.dynamics, work.solution.v, dt, work.flight);
+    free_flight(work.detected.assembly.dynamics, work.solved.solution.v, dt, work.flight);
     for (Index i = 0; i < model.dynamic_count(); ++i)
-      if (!work.touched[static_cast<std::size_t>(i) + 1])
-        work.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
+      if (!work.displacement.touched[static_cast<std::size_t>(i) + 1])
+        work.displacement.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
   }
-  boxplus(model, run.x.q, work.delta, run.x.q);
-  run.x.v.head(n) = work.solution.v;
+  boxplus(model, run.x.q, work.displacement.delta, run.x.q);
+  run.x.v.head(n) = work.solved.solution.v;
   run.x.t += dt;
 }
 
@@ -330,49 +333,49 @@ bool is_crowd(const StepRun& run) {
          has_plain_contacts(run);
 }
 
-void start_by_sweeps(StepRun& run, double dt) {
+void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
-  const auto& contacts = work.rows.contacts;
-  if (contacts.size() < kCrowdContacts || !work.rows.flexible.empty() ||
+  const auto& contacts = solved.rows.contacts;
+  if (contacts.size() < kCrowdContacts || !solved.rows.flexible.empty() ||
       model.law() != LawOfMotion::Inertial || !has_plain_contacts(run) ||
-      model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.bodies))
+      model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.problem.bodies))
     return;
   const Vec3 gravity = gravity_of(run);
   const double weight = gravity.norm();
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
-  work.crowd.contacts.resize(contacts.size());
+  work.crowd.problem.contacts.resize(contacts.size());
   for (std::size_t i = 0; i < contacts.size(); ++i) {
-    const ContactBlock& block = work.assembly.blocks[i];
-    SweepContact& c = work.crowd.contacts[i];
+    const ContactBlock& block = assembly.blocks[i];
+    SweepContact& c = work.crowd.problem.contacts[i];
     const Body &a = model.body(contacts[i].body_a), &b = model.body(contacts[i].body_b);
     c.a = a.is_dynamic() ? a.dynamic + 1 : 0;
     c.b = b.is_dynamic() ? b.dynamic + 1 : 0;
     c.normal = block.frame[0];
     c.lever_a = block.lever_a;
     c.lever_b = block.lever_b;
-    c.bias = work.assembly.problem.b[block.row];
+    c.bias = assembly.problem.b[block.row];
     c.friction = block.material.friction;
     c.softness = block.softness;
     c.height = up.dot(contacts[i].point_a);
     c.cell = {0, 0};
     Vec3 torque;
-    contact_impulse(block, run.settings.friction, false, work.solution.lambda.data() + block.row,
+    contact_impulse(block, run.settings.friction, false, solved.solution.lambda.data() + block.row,
                     c.impulse, torque);
   }
   // A tenth of the tolerance: the judge has its own measure.
-  const SweepResult result = solve_sweeps(work.crowd,
+  const SweepResult result = solve_sweeps(work.crowd.problem,
                                           {.max_sweeps = kExactSweeps,
                                            .tolerance = 0.1 * run.settings.solver.tolerance,
                                            .speed = reference_speed(run, dt),
                                            .patience = kExactPatience},
-                                          work.sweeps);
+                                          work.crowd.sweeps);
   if (result.outcome == Outcome::NotFinite) return;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {
-    const ContactBlock& block = work.assembly.blocks[i];
-    contact_lambda(block, run.settings.friction, false, work.crowd.contacts[i].impulse,
-                   Vec3::Zero(), work.solution.lambda.data() + block.row);
+    const ContactBlock& block = assembly.blocks[i];
+    contact_lambda(block, run.settings.friction, false, work.crowd.problem.contacts[i].impulse,
+                   Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run);
 }
@@ -380,37 +383,38 @@ void start_by_sweeps(StepRun& run, double dt) {
 bool step_crowd(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
-  if (work.crew != nullptr) {
-    const bool able = fill_bodies(run, work.crowd.bodies) && has_crowd(run);
+  if (work.crowd.crew != nullptr) {
+    const bool able = fill_bodies(run, work.crowd.problem.bodies) && has_crowd(run);
     // Refused: all of them step the whole, which is not this step's business.
-    if (!work.crew->accept(run.model, work.contacts.contacts, work.motion, able))
+    if (!work.crowd.crew->accept(run.model, work.detected.contacts.contacts, work.detected.motion,
+                                 able))
       return work.swept = true;
-  } else if (work.contacts.contacts.size() < kCrowdContacts || !has_crowd(run) ||
-             !fill_bodies(run, work.crowd.bodies)) {
+  } else if (work.detected.contacts.contacts.size() < kCrowdContacts || !has_crowd(run) ||
+             !fill_bodies(run, work.crowd.problem.bodies)) {
     return false;
   }
   fill_contacts(run, dt);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   const Promise promise = promise_of(run.settings.accuracy);
-  const SweepResult result = solve_sweeps(work.crowd,
+  const SweepResult result = solve_sweeps(work.crowd.problem,
                                           {.max_sweeps = promise.max_sweeps,
                                            .min_sweeps = promise.min_sweeps,
                                            .tolerance = promise.tolerance,
                                            .speed = reference_speed(run, dt),
                                            .compliance = promise.compliance,
                                            .single = promise.single,
-                                           .crew = work.crew},
-                                          work.sweeps);
+                                           .crew = work.crowd.crew},
+                                          work.crowd.sweeps);
   run.report.seconds_solve += timer.seconds();
   if (result.outcome == Outcome::NotFinite) {
-    if (work.crew != nullptr) run.report.outcome = Outcome::NotFinite;
-    return work.swept = work.crew != nullptr;
+    if (work.crowd.crew != nullptr) run.report.outcome = Outcome::NotFinite;
+    return work.swept = work.crowd.crew != nullptr;
   }
   ++run.report.solves;
   run.report.iterations += result.sweeps;
   run.report.method = Method::GaussSeidel;
-  run.report.constraints = static_cast<Index>(work.contacts.contacts.size());
+  run.report.constraints = static_cast<Index>(work.detected.contacts.contacts.size());
   run.report.residual = std::max(run.report.residual, result.residual);
   run.report.outcome = std::max(run.report.outcome, result.outcome);
   run.report.accuracy = run.settings.accuracy;
@@ -447,6 +451,6 @@ SweepCell crowd_cell(const Vec3& place, const Vec3& gravity, double edge) {
   return {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y)};
 }
 
-void set_crew(StepWorkspace& workspace, StepCrew* crew) { workspace.impl().crew = crew; }
+void set_crew(StepWorkspace& workspace, StepCrew* crew) { workspace.impl().crowd.crew = crew; }
 
 }  // namespace orthant

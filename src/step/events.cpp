@@ -27,14 +27,15 @@ double meeting_gap(const StepRun& run, const Contact& contact) {
 /// The bodies' paths within dt, from a trial solve: δ(τ) = τ v₀ + ½ τ² a, v(τ) = v₀ + τ a.
 class Paths {
  public:
-  Paths(const StepRun& run, double dt) : run_(run) {
+  Paths(const StepRun& run, double dt, const VecX& v_end, const Displacement& displacement)
+      : run_(run) {
     const VecX& v = run.x.v;
     start_ = v;
     acceleration_ = VecX::Zero(v.size());
     for (Index i = 0; i < run.model.dynamic_count(); ++i) {
       const Body& body = run.model.body(run.model.dynamic_bodies()[i]);
-      const auto end = run.work.solution.v.segment(body.v_begin, body.v_size);
-      if (run.work.touched[static_cast<std::size_t>(i)])
+      const auto end = v_end.segment(body.v_begin, body.v_size);
+      if (displacement.touched[static_cast<std::size_t>(i)])
         start_.segment(body.v_begin, body.v_size) = end;
       else
         acceleration_.segment(body.v_begin, body.v_size) =
@@ -130,17 +131,18 @@ Impact first_touch(const StepRun& run, const Paths& paths, const Contact& contac
 
 /// Contacts that touch now or close slowly get rows; those that fly get none. Those of them that
 /// arrive fast on the trial's path => `fast`; returns the time of the first.
-double sort_contacts(StepRun& run, const Paths& paths, double dt, std::vector<Contact>& fast) {
-  StepWorkspace::Impl& work = run.work;
+double sort_contacts(const StepRun& run, const Paths& paths, double dt,
+                     const std::vector<Contact>& contacts, std::vector<Contact>& rows,
+                     std::vector<Contact>& fast) {
   const double threshold = impact_threshold(run);
   double first = dt;
-  work.rows.contacts.clear();
+  rows.clear();
   fast.clear();
   const Contact* last = nullptr;  // a pair of shapes meets once, wherever its contacts are
   Impact impact;
-  for (const Contact& contact : work.contacts.contacts) {
+  for (const Contact& contact : contacts) {
     if (contact.gap <= contact_tolerance(run, contact) || is_soft(run, contact)) {
-      work.rows.contacts.push_back(contact);
+      rows.push_back(contact);
       continue;
     }
     const bool same = last != nullptr && pair_of(last->key) == pair_of(contact.key);
@@ -148,7 +150,7 @@ double sort_contacts(StepRun& run, const Paths& paths, double dt, std::vector<Co
     last = &contact;
     if (impact.time == kNever) continue;
     if (impact.rate >= -threshold) {
-      work.rows.contacts.push_back(contact);
+      rows.push_back(contact);
     } else if (!same) {
       fast.push_back(contact);
       first = std::min(first, impact.time);
@@ -157,36 +159,36 @@ double sort_contacts(StepRun& run, const Paths& paths, double dt, std::vector<Co
   return first;
 }
 
-void keep_touching(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  work.rows.contacts.clear();
-  work.rows.flexible = work.contacts.flexible;  // soft: no events of their own
-  for (const Contact& contact : work.contacts.contacts) {
+void keep_touching(const StepRun& run, const ContactSet& contacts, ContactSet& rows) {
+  rows.contacts.clear();
+  rows.flexible = contacts.flexible;  // soft: no events of their own
+  for (const Contact& contact : contacts.contacts) {
     if (contact.gap <= contact_tolerance(run, contact) || is_soft(run, contact))
-      work.rows.contacts.push_back(contact);
+      rows.contacts.push_back(contact);
   }
 }
 
-/// An interval of length dt with work.rows as they are => work.solution, work.delta, work.q.
+/// An interval of length dt with the rows as they are.
 bool try_interval(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
-  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly) ||
-      !solve_velocities(run, dt, true, true))
+  Assembly& assembly = work.detected.assembly;
+  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, assembly) ||
+      !solve_velocities(run, dt, true, assembly, work.solved))
     return false;
-  find_displacement(run, dt);
-  boxplus(run.model, run.x.q, work.delta, work.q);
+  find_displacement(run, dt, assembly, work.solved, work.displacement);
   return true;
 }
 
-/// Moves the contacts to the configuration work.q; the index of the smallest gap.
-std::size_t measure_contacts(const StepRun& run, std::vector<Contact>& contacts) {
+/// Moves the contacts to the configuration q; the index of the smallest gap.
+std::size_t measure_contacts(const StepRun& run, const VecX& q_end,
+                             std::vector<Contact>& contacts) {
   const Model& model = run.model;
   const double* values = run.parameters.values.data();
   std::size_t nearest = 0;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     Contact& contact = contacts[c];
     const ShapeInstance &a = model.shape(contact.shape_a), &b = model.shape(contact.shape_b);
-    const double* q = run.work.q.data();
+    const double* q = q_end.data();
     const ContactPoint point =
         distance(a.view(values), shape_pose(model.body(a.body), a, q, values), b.view(values),
                  shape_pose(model.body(b.body), b, q, values));
@@ -201,10 +203,11 @@ std::size_t measure_contacts(const StepRun& run, std::vector<Contact>& contacts)
 }
 
 /// Rate of the gap of a contact at the end of the interval tried.
-double closing_rate(const StepRun& run, const Contact& contact) {
+double closing_rate(const StepRun& run, const VecX& q_end, const VecX& v_end,
+                    const Contact& contact) {
   VecX v = run.x.v;
-  v.head(run.model.dynamic_v_size()) = run.work.solution.v;
-  return gap_rate(run.model, run.work.q, v, contact);
+  v.head(run.model.dynamic_v_size()) = v_end;
+  return gap_rate(run.model, q_end, v, contact);
 }
 
 /// Length of the interval that ends as the first of the fast contacts closes, about `tau`, at most
@@ -213,17 +216,20 @@ double closing_rate(const StepRun& run, const Contact& contact) {
 bool locate_impact(StepRun& run, double left, double& tau, std::vector<Contact>& fast) {
   double lo = 0, hi = kNever, last_tau = 0, last_gap = 0;
   std::size_t last = fast.size(), first = 0;
+  VecX& q_end = run.work.trial.q;
   for (int i = 0;; ++i) {
     if (!try_interval(run, tau)) return false;
-    first = measure_contacts(run, fast);
+    boxplus(run.model, run.x.q, run.work.displacement.delta, q_end);
+    first = measure_contacts(run, q_end, fast);
     const double gap = fast[first].gap;
     if (std::abs(gap) <= meeting_gap(run, fast[first])) break;
     if (tau == left && gap > 0) break;
     (gap > 0 ? lo : hi) = tau;
     if (i == kMaxLocations || !(lo < hi)) break;
     // The rate of the gap at the end is not quite its rate by τ: bodies that touch move with v⁺.
-    const double slope = first == last && tau != last_tau ? (gap - last_gap) / (tau - last_tau)
-                                                          : closing_rate(run, fast[first]);
+    const double slope = first == last && tau != last_tau
+                             ? (gap - last_gap) / (tau - last_tau)
+                             : closing_rate(run, q_end, run.work.solved.solution.v, fast[first]);
     last = first;
     last_tau = tau;
     last_gap = gap;
@@ -241,37 +247,42 @@ bool locate_impact(StepRun& run, double left, double& tau, std::vector<Contact>&
 }  // namespace
 
 bool step_with_events(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  const double h = run.settings.h;
-  double left = h;
+  Detected& detected = run.work.detected;
+  Solved& solved = run.work.solved;
+  Displacement& displacement = run.work.displacement;
   std::vector<Contact> fast;
-  for (int interval = 0; left > 0; ++interval) {
+  double left_over = 0;
+  int interval = 0;
+  const bool finite = step_in_intervals(run, run.settings.h, [&](double left, double& dt) {
     // Too many: the rest as if events were off. Intervals are counted too, some end without one.
     if (run.report.events >= run.settings.max_events ||
         interval > kMaxAdvances + 4 * run.settings.max_events) {
-      run.report.events_exhausted = true;
-      return step_interval(run, left);
+      left_over = left;
+      return false;
     }
-    if (!detect(run, left)) return false;
-    if (resolve_impacts(run, interval == 0) && !detect(run, left)) return false;
+    if (!detect(run, left, detected)) return false;
+    if (resolve_impacts(run, detected.contacts, interval == 0) && !detect(run, left, detected))
+      return false;
+    ++interval;
 
-    keep_touching(run);
-    if (!solve_velocities(run, left, true, true)) return false;
-    find_displacement(run, left);
-    const std::size_t touching = work.rows.contacts.size();
-    double dt = sort_contacts(run, Paths(run, left), left, fast);
+    // The trial: what touches already has rows, and the others fly.
+    keep_touching(run, detected.contacts, solved.rows);
+    if (!solve_velocities(run, left, true, detected.assembly, solved)) return false;
+    find_displacement(run, left, detected.assembly, solved, displacement);
+    const std::size_t touching = solved.rows.contacts.size();
+    dt = sort_contacts(run, Paths(run, left, solved.solution.v, displacement), left,
+                       detected.contacts.contacts, solved.rows.contacts, fast);
     if (!fast.empty()) {
       if (!locate_impact(run, left, dt, fast)) return false;
-    } else if (work.rows.contacts.size() != touching) {
+      solved.closing = fast;
+    } else if (solved.rows.contacts.size() != touching) {
       if (!try_interval(run, left)) return false;  // the trial was without those that close slowly
     }
-    record_solve(run, SolveKind::Step, dt, work.assembly, work.rows, work.solution);
-    const bool ends = !(left - dt > 1e-12 * h);
-    if (run.record != nullptr && !ends) run.record->solves.back().closing = fast;
-    advance(run, dt);
-    left = ends ? 0 : left - dt;
-  }
-  return true;
+    return true;
+  });
+  if (left_over == 0) return finite;
+  run.report.events_exhausted = true;
+  return step_interval(run, left_over);
 }
 
 }  // namespace orthant::internal

@@ -37,42 +37,48 @@ EnergyGain energy_gain(const StepRun& run, const Assembly& assembly, const Solut
   return gain;
 }
 
+ContactRowSettings row_settings(const StepRun& run, double restitution_scale) {
+  return {.h = run.settings.h,
+          .friction = run.settings.friction,
+          .pyramid_directions = run.settings.pyramid_directions,
+          .restitution_scale = restitution_scale};
+}
+
 /// Rows of one pair with every ε scaled by s, and their solution; false: not finite.
-bool solve_pair(StepRun& run, const ContactSet& pair, double s) {
-  StepWorkspace::Impl& work = run.work;
-  work.row_settings = {.h = run.settings.h,
-                       .friction = run.settings.friction,
-                       .pyramid_directions = run.settings.pyramid_directions,
-                       .restitution_scale = s};
+bool solve_pair(StepRun& run, const ContactSet& pair, double s, Correction& out) {
   assemble_impact(run.model, run.parameters, run.interval(run.settings.h), pair.contacts,
-                  work.row_settings, work.correction);
-  work.correction_solution = zero_solution(work.correction.problem);
-  work.correction_solution.v = run.x.v.head(run.model.dynamic_v_size());
-  return solve_and_report(run, SolveKind::Impact, 0, work.correction, pair,
-                          work.correction_solution, false);
+                  row_settings(run, s), out.assembly);
+  out.solution = zero_solution(out.assembly.problem);
+  out.solution.v = run.x.v.head(run.model.dynamic_v_size());
+  return solve_and_report(run, SolveKind::Impact, 0, out.assembly, pair, out.solution, false);
 }
 
 /// Solves the impact of a pair with the largest s that gains nothing: the root of the gain in
-/// (0, 1), which lies between what s = 0 loses and s = 1 gains. True where s < 1.
-bool bound_energy(StepRun& run, const ContactSet& pair, bool& finite) {
-  StepWorkspace::Impl& work = run.work;
-  finite = solve_pair(run, pair, 1);
-  if (!finite || run.settings.restitution_law == RestitutionLaw::Newton) return false;
-  EnergyGain gain = energy_gain(run, work.correction, work.correction_solution);
-  if (!(gain.value > kNoGain * gain.scale)) return false;
-  double hi = 1, at_hi = gain.value, lo = 0, at_lo = 0;
-  finite = solve_pair(run, pair, 0);
-  at_lo = energy_gain(run, work.correction, work.correction_solution).value;
-  if (!finite || !(at_lo < 0)) return finite;
+/// (0, 1), which lies between what s = 0 loses and s = 1 gains. Returns s through `scale`; false:
+/// not finite.
+bool bound_energy(StepRun& run, const ContactSet& pair, Correction& out, double& scale) {
+  const auto solve = [&](double s, EnergyGain& gain) {
+    scale = s;
+    if (!solve_pair(run, pair, s, out)) return false;
+    gain = energy_gain(run, out.assembly, out.solution);
+    return true;
+  };
+  EnergyGain gain;
+  if (!solve(1, gain)) return false;
+  if (run.settings.restitution_law == RestitutionLaw::Newton ||
+      !(gain.value > kNoGain * gain.scale))
+    return true;
+  double hi = 1, at_hi = gain.value, lo = 0;
+  if (!solve(0, gain)) return false;
+  double at_lo = gain.value;
+  if (!(at_lo < 0)) return true;
   // Regula falsi, the end that stays put halved (Illinois). The last solve is at `lo`.
   int side = 0;
   for (int i = 0; i < kMaxScalings; ++i) {
     double s = (lo * at_hi - hi * at_lo) / (at_hi - at_lo);
     if (!(s > lo && s < hi)) s = 0.5 * (lo + hi);
     if (!(s > lo && s < hi)) break;
-    finite = solve_pair(run, pair, s);
-    if (!finite) return true;
-    gain = energy_gain(run, work.correction, work.correction_solution);
+    if (!solve(s, gain)) return false;
     if (std::abs(gain.value) <= 1e-2 * kNoGain * gain.scale) return true;
     if (gain.value < 0) {
       lo = s;
@@ -86,8 +92,7 @@ bool bound_energy(StepRun& run, const ContactSet& pair, bool& finite) {
       side = 1;
     }
   }
-  finite = solve_pair(run, pair, lo);
-  return true;
+  return solve(lo, gain);
 }
 
 }  // namespace
@@ -104,9 +109,9 @@ bool is_soft(const StepRun& run, const Contact& contact) {
              .compliance > 0;
 }
 
-bool resolve_impacts(StepRun& run, bool at_start) {
-  StepWorkspace::Impl& work = run.work;
-  const auto& contacts = work.contacts.contacts;
+bool resolve_impacts(StepRun& run, const ContactSet& set, bool at_start) {
+  Correction& impact = run.work.correction;
+  const std::vector<Contact>& contacts = set.contacts;
   const double threshold = impact_threshold(run);
   const auto touches = [&](const Contact& c) {
     return c.gap <= contact_tolerance(run, c) && !is_soft(run, c);
@@ -135,17 +140,16 @@ bool resolve_impacts(StepRun& run, bool at_start) {
       pair.contacts.push_back(contact);
       pair.contacts.back().gap = 0;
     }
-    bool finite = true;
-    const bool scaled = bound_energy(run, pair, finite);
-    if (!finite) return any;
-    record_solve(run, SolveKind::Impact, 0, work.correction, pair, work.correction_solution);
+    double scale = 1;
+    if (!bound_energy(run, pair, impact, scale)) return any;
+    record_solve(run, SolveKind::Impact, 0, impact.assembly, pair, impact.solution);
     if (run.record != nullptr) {
       SolveRecord& last = run.record->solves.back();
-      last.rows = work.row_settings;
+      last.rows = row_settings(run, scale);
       last.pinned = at_start && pinned;
-      last.scaled = scaled;
+      last.scaled = scale < 1;
     }
-    run.x.v.head(run.model.dynamic_v_size()) = work.correction_solution.v;
+    run.x.v.head(run.model.dynamic_v_size()) = impact.solution.v;
     ++run.report.events;
     any = true;
   }

@@ -25,32 +25,31 @@ constexpr std::size_t kPile = 100;
 constexpr double kNoImpulse = 1e-9;
 
 /// Where each body may go within dt: with its velocity now and with that after all applied forces.
-void find_motion(StepRun& run, double dt) {
+void find_motion(const StepRun& run, double dt, const VecX& v_free,
+                 std::vector<BodyMotion>& motion) {
   const Model& model = run.model;
-  StepWorkspace::Impl& work = run.work;
   const bool inertial = model.law() == LawOfMotion::Inertial;
-  work.motion.assign(model.bodies().size(), BodyMotion{});
+  motion.assign(model.bodies().size(), BodyMotion{});
   for (std::size_t i = 0; i < model.bodies().size(); ++i) {
     const Body& body = model.bodies()[i];
     if (body.v_begin == kNone) continue;
-    const double radius = work.measures.turning(BodyId{static_cast<std::int32_t>(i)});
+    const double radius = run.work.measures.turning(BodyId{static_cast<std::int32_t>(i)});
     const double* now = run.x.v.data() + body.v_begin;
-    const double* free = body.is_dynamic() ? work.assembly.v_free.data() + body.v_begin : now;
+    const double* free = body.is_dynamic() ? v_free.data() + body.v_begin : now;
     const double* velocity[2] = {inertial ? now : free, free};
     double spin = 0;
     for (int k = 0; k < 2; ++k) {
       const double* v = velocity[k];
-      work.motion[i].shift[k] = dt * Vec3(v[0], v[1], body.planar ? 0 : v[2]);
+      motion[i].shift[k] = dt * Vec3(v[0], v[1], body.planar ? 0 : v[2]);
       spin = std::max(spin, body.planar ? std::abs(v[2]) : Vec3(v[3], v[4], v[5]).norm());
     }
     // However fast it spins, a point is never farther from where it was than the diameter.
-    work.motion[i].turn = radius * std::min(dt * spin, 2.0);
+    motion[i].turn = radius * std::min(dt * spin, 2.0);
   }
 }
 
-ContactRowSettings row_settings(const StepRun& run, double dt, bool located) {
-  const bool pile = run.settings.stabilisation == Stabilisation::Projection &&
-                    run.work.rows.contacts.size() >= kPile;
+ContactRowSettings row_settings(const StepRun& run, double dt, bool located, std::size_t contacts) {
+  const bool pile = run.settings.stabilisation == Stabilisation::Projection && contacts >= kPile;
   const bool baumgarte = run.settings.stabilisation == Stabilisation::Baumgarte;
   return {.h = dt,
           .friction = run.settings.friction,
@@ -64,8 +63,7 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool located) {
 }
 
 /// Bodies that joints hold move with v⁺ like those that touch.
-void mark_jointed(StepRun& run) {
-  std::vector<unsigned char>& jointed = run.work.jointed;
+void mark_jointed(const StepRun& run, std::vector<unsigned char>& jointed) {
   // Nodes always move with v⁺: their elastic forces are those at q + h v⁺.
   jointed.assign(static_cast<std::size_t>(run.model.velocity_block_count()), 1);
   std::fill_n(jointed.begin(), run.model.dynamic_count(), 0);
@@ -110,14 +108,14 @@ void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly&
   solve.t = run.x.t;
   solve.contacts = contacts;
   solve.solution = solution;
-  solve.residual = run.work.solved.residual;
+  solve.residual = run.work.solve_report.residual;
   solve.branches.reserve(assembly.blocks.size());
   for (const ContactBlock& block : assembly.blocks) solve.branches.push_back(block.branch);
 }
 
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record) {
-  SolveReport& solved = run.work.solved;
+  SolveReport& solved = run.work.solve_report;
   solve(assembly.problem, run.settings.solver, run.work.solver, solution, solved);
   StepReport& report = run.report;
   ++report.solves;
@@ -132,199 +130,211 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
-bool detect(StepRun& run, double dt, bool either) {
+bool detect(StepRun& run, double dt, Detected& out, bool either) {
   Timer timer;
-  StepWorkspace::Impl& work = run.work;
-  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
-    return false;
+  const StepInterval interval = run.interval(dt);
   const Medium medium{run.settings.drag_ratio, run.settings.thermal_energy, run.x.rng};
-  if (!assemble_medium(run.model, run.parameters, run.interval(dt), medium, work.assembly))
+  if (!assemble_motion(run.model, run.parameters, interval, run.u, out.assembly) ||
+      !assemble_medium(run.model, run.parameters, interval, medium, out.assembly))
     return false;
+  const VecX& v_free = out.assembly.v_free;
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  find_motion(run, dt);
+  find_motion(run, dt, v_free, out.motion);
   CollisionSettings settings = collision_settings(run);
   settings.either = either;
-  find_contacts(run.model, run.parameters, run.x.q, work.motion, settings, work.collision,
-                work.contacts);
-  find_flexible_contacts(run.model, run.parameters, run.x.q, work.motion,
-                         {&run.x.v, &work.assembly.v_free, dt}, settings, work.collision,
-                         work.contacts);
+  CollisionWorkspace& work = run.work.collision;
+  find_contacts(run.model, run.parameters, run.x.q, out.motion, settings, work, out.contacts);
+  find_flexible_contacts(run.model, run.parameters, run.x.q, out.motion, {&run.x.v, &v_free, dt},
+                         settings, work, out.contacts);
   run.report.contacts =
-      static_cast<Index>(work.contacts.contacts.size() + work.contacts.flexible.size());
+      static_cast<Index>(out.contacts.contacts.size() + out.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
   return true;
 }
 
-bool solve_velocities(StepRun& run, double dt, bool located, bool trial) {
-  Timer timer;
-  StepWorkspace::Impl& work = run.work;
-  const double beta =
-      run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
-  work.row_settings = row_settings(run, dt, located);
-  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts, work.row_settings,
-                beta, work.assembly, work.rows.flexible);
-  start_from(run.warm, run, dt, work.solution);
-  run.report.seconds_assembly += timer.seconds();
-  timer.restart();
-  start_by_sweeps(run, dt);
-  const bool again = run.settings.newton_iterations > 1 && !run.model.flexible_parts().empty();
-  bool finite = solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
-                                 work.assembly, work.rows, work.solution, !trial);
-  run.report.newton_iterations += !run.model.flexible_parts().empty();
-  if (finite && again) finite = relinearise(run, dt, trial);
-  run.report.seconds_solve += timer.seconds();
-  return finite;
-}
+namespace {
 
-bool relinearise(StepRun& run, double dt, bool trial) {
-  StepWorkspace::Impl& work = run.work;
+/// Newton on the implicit step of flexible parts, from the first linearisation on.
+bool relinearise(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
   const Index n = run.model.dynamic_v_size();
+  VecX& v = solved.solution.v;
   VecX at = run.x.v;
   for (int i = 1; i < run.settings.newton_iterations; ++i) {
-    at.head(n) = work.solution.v;
-    if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly, at))
-      return false;
-    const bool last = i + 1 == run.settings.newton_iterations;
-    if (!solve_and_report(run, last ? SolveKind::Step : SolveKind::Newton, dt, work.assembly,
-                          work.rows, work.solution, !trial))
+    at.head(n) = v;
+    if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, assembly, at) ||
+        !solve_and_report(run, SolveKind::Newton, dt, assembly, solved.rows, solved.solution,
+                          false))
       return false;
     ++run.report.newton_iterations;
-    const double change = (work.solution.v - at.head(n)).cwiseAbs().maxCoeff();
-    if (change <= run.settings.newton_tolerance * work.solution.v.cwiseAbs().maxCoeff()) break;
+    const double change = (v - at.head(n)).cwiseAbs().maxCoeff();
+    if (change <= run.settings.newton_tolerance * v.cwiseAbs().maxCoeff()) break;
   }
   return true;
 }
 
-void find_displacement(StepRun& run, double dt) {
-  StepWorkspace::Impl& work = run.work;
+}  // namespace
+
+bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
+  Timer timer;
+  const ContactSet& rows = solved.rows;
+  const double beta =
+      run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
+  solved.row_settings = row_settings(run, dt, located, rows.contacts.size());
+  solved.closing.clear();
+  assemble_rows(run.model, run.parameters, run.interval(dt), rows.contacts, solved.row_settings,
+                beta, assembly, rows.flexible);
+  start_from(run.warm, run, dt, assembly, solved);
+  run.report.seconds_assembly += timer.seconds();
+  timer.restart();
+  start_by_sweeps(run, dt, assembly, solved);
+  bool finite = solve_and_report(run, SolveKind::Step, dt, assembly, rows, solved.solution, false);
+  if (!run.model.flexible_parts().empty()) {
+    ++run.report.newton_iterations;
+    finite = finite && relinearise(run, dt, assembly, solved);
+  }
+  run.report.seconds_solve += timer.seconds();
+  return finite;
+}
+
+void find_displacement(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+                       Displacement& out) {
   const Model& model = run.model;
-  const CanonicalProblem& problem = work.assembly.problem;
-  const VecX& v = work.solution.v;
+  const CanonicalProblem& problem = assembly.problem;
+  const VecX& v = solved.solution.v;
   const Index n = model.dynamic_v_size();
-  work.delta = dt * run.x.v;  // kinematic bodies
-  work.delta.head(n) = dt * v;
+  VecX& delta = out.delta;
+  std::vector<unsigned char>& touched = out.touched;
+  delta = dt * run.x.v;  // kinematic bodies
+  delta.head(n) = dt * v;
   if (model.law() != LawOfMotion::Inertial) return;
 
-  mark_jointed(run);
-  work.touched = work.jointed;
+  mark_jointed(run, touched);
   const auto touch = [&](Index contact) {
-    for (const BlockRows::Entry& entry : problem.D.entries(work.assembly.blocks[contact].block))
-      work.touched[static_cast<std::size_t>(entry.block)] = 1;
+    for (const BlockRows::Entry& entry : problem.D.entries(assembly.blocks[contact].block))
+      touched[static_cast<std::size_t>(entry.block)] = 1;
   };
-  const Index contacts = static_cast<Index>(work.assembly.blocks.size());
+  const Index contacts = static_cast<Index>(assembly.blocks.size());
   for (Index c = 0; c < contacts; ++c) {
-    const ContactBlock& block = work.assembly.blocks[c];
+    const ContactBlock& block = assembly.blocks[c];
     // The last row of a pyramid holds its sliding speed, which is no impulse.
     const bool pyramid =
-        work.row_settings.friction == FrictionModel::Pyramid && block.material.friction > 0;
+        solved.row_settings.friction == FrictionModel::Pyramid && block.material.friction > 0;
     double momentum = std::numeric_limits<double>::infinity();
     for (const BlockRows::Entry& entry : problem.D.entries(block.block))
       momentum =
           std::min(momentum, problem.k.segment(entry.column, entry.width).cwiseAbs().maxCoeff());
-    const auto impulse = work.solution.lambda.segment(block.row, block.dim - (pyramid ? 1 : 0));
+    const auto impulse = solved.solution.lambda.segment(block.row, block.dim - (pyramid ? 1 : 0));
     if (impulse.cwiseAbs().maxCoeff() > kNoImpulse * momentum) touch(c);
   }
-  work.flight.resize(n);
-  free_flight(work.assembly.dynamics, v, dt, work.flight);
+  VecX& flight = run.work.flight;
+  flight.resize(n);
+  free_flight(assembly.dynamics, v, dt, flight);
+  // A gap that the flight would break and v⁺ keeps is touched too; that may break others.
   for (bool changed = true; changed;) {
     for (Index i = 0; i < model.dynamic_count(); ++i) {
       const Body& body = model.body(model.dynamic_bodies()[i]);
-      const VecX& from = work.touched[static_cast<std::size_t>(i)] ? v : work.flight;
-      const double factor = work.touched[static_cast<std::size_t>(i)] ? dt : 1;
-      work.delta.segment(body.v_begin, body.v_size) =
-          factor * from.segment(body.v_begin, body.v_size);
+      const bool with_v = touched[static_cast<std::size_t>(i)] != 0;
+      delta.segment(body.v_begin, body.v_size) =
+          (with_v ? dt : 1) * (with_v ? v : flight).segment(body.v_begin, body.v_size);
     }
     changed = false;
     for (Index c = 0; c < contacts; ++c) {
-      const ContactBlock& block = work.assembly.blocks[c];
+      const ContactBlock& block = assembly.blocks[c];
       double rows[kMaxLawDim];
-      problem.D.multiply_row(block.block, work.delta.data(), rows);
+      problem.D.multiply_row(block.block, delta.data(), rows);
       if (rows[0] + dt * problem.b[block.row] >= 0) continue;
       for (const BlockRows::Entry& entry : problem.D.entries(block.block))
-        changed = changed || !work.touched[static_cast<std::size_t>(entry.block)];
+        changed = changed || !touched[static_cast<std::size_t>(entry.block)];
       touch(c);
     }
   }
 }
 
-void advance(StepRun& run, double dt) {
+void advance(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+             const Displacement& displacement) {
   if (run.record != nullptr) {
     SolveRecord& last = run.record->solves.back();
-    last.rows = run.work.row_settings;
-    if (run.model.law() == LawOfMotion::Inertial) last.touched = run.work.touched;
+    last.rows = solved.row_settings;
+    if (run.model.law() == LawOfMotion::Inertial) last.touched = displacement.touched;
   }
-  keep_impulses(run, dt, run.work.solution, run.warm);
-  boxplus(run.model, run.x.q, run.work.delta, run.x.q);
-  run.x.v.head(run.model.dynamic_v_size()) = run.work.solution.v;
+  keep_impulses(run, dt, assembly, solved, run.warm);
+  boxplus(run.model, run.x.q, displacement.delta, run.x.q);
+  run.x.v.head(run.model.dynamic_v_size()) = solved.solution.v;
   run.x.t += dt;
 }
+
+namespace {
+
+/// The interval that has been detected, with rows for all its contacts.
+bool solve_detected(StepRun& run, double dt) {
+  StepWorkspace::Impl& work = run.work;
+  Assembly& assembly = work.detected.assembly;
+  work.solved.rows = work.detected.contacts;
+  if (!solve_velocities(run, dt, false, assembly, work.solved)) return false;
+  find_displacement(run, dt, assembly, work.solved, work.displacement);
+  return true;
+}
+
+/// Intervals of which each is halved until `holds(q⁺)` accepts its end, `most` times in the whole
+/// step; the next one is tried at twice the length. Returns how often through `halvings`.
+template <class Begin, class Holds>
+bool step_by_halves(StepRun& run, double length, int most, int& halvings, Begin&& begin,
+                    Holds&& holds) {
+  StepWorkspace::Impl& work = run.work;
+  double last = length;
+  return step_in_intervals(run, length, [&](double left, double& dt) {
+    begin();
+    for (dt = std::min(left, 2 * last);; dt *= 0.5, ++halvings) {
+      if (!detect(run, dt, work.detected) || !solve_detected(run, dt)) return false;
+      boxplus(run.model, run.x.q, work.displacement.delta, work.trial.q);
+      if (holds(work.trial.q) || halvings >= most) break;
+    }
+    last = dt;
+    return true;
+  });
+}
+
+}  // namespace
 
 bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
   const bool crowd = is_crowd(run);
-  if (!detect(run, dt, crowd)) return false;
+  if (!detect(run, dt, run.work.detected, crowd)) return false;
   if (crowd && step_crowd(run, dt)) return true;
-  run.work.rows = run.work.contacts;
-  if (!solve_velocities(run, dt, false)) return false;
-  find_displacement(run, dt);
-  advance(run, dt);
-  return true;
+  return step_in_intervals(run, dt,
+                           [&](double, double& length) { return solve_detected(run, length); });
 }
 
 bool step_with_cuts(StepRun& run, double length) {
-  double left = length, last = length;
+  Index before = 0;
   int cuts = 0;
-  while (left > 0) {
-    double dt = std::min(left, 2 * last);
-    const Index before = inverted_elements(run.model, run.x.q);
-    for (;; dt *= 0.5, ++cuts) {
-      if (!detect(run, dt)) return false;
-      run.work.rows = run.work.contacts;
-      if (!solve_velocities(run, dt, false, true)) return false;
-      find_displacement(run, dt);
-      boxplus(run.model, run.x.q, run.work.delta, run.work.q);
-      run.report.inverted = inverted_elements(run.model, run.work.q);
-      if (run.report.inverted <= before || cuts >= run.settings.max_cuts) break;
-    }
-    record_solve(run, SolveKind::Step, dt, run.work.assembly, run.work.rows, run.work.solution);
-    advance(run, dt);
-    last = dt;
-    left = left - dt > 1e-12 * length ? left - dt : 0;
-  }
+  const bool finite = step_by_halves(
+      run, length, run.settings.max_cuts, cuts,
+      [&] { before = inverted_elements(run.model, run.x.q); },
+      [&](const VecX& q) {
+        run.report.inverted = inverted_elements(run.model, q);
+        return run.report.inverted <= before;
+      });
   run.report.cuts += cuts;
-  return true;
+  return finite;
 }
 
 bool step_with_halving(StepRun& run) {
-  double left = run.settings.h;
-  find_contacts_at(run, run.x.q, run.work.after);
+  ContactSet& there = run.work.trial.contacts;
+  find_contacts_at(run, run.x.q, there);
+  double overlap = 0;  // that was there before: not the interval's doing
   int halvings = 0;
-  double last = left;
-  while (left > 0) {
-    double dt = std::min(left, 2 * last);
-    const double overlap = deepest_penetration(run.work.after);
-    for (;; dt *= 0.5, ++halvings) {
-      if (!detect(run, dt)) return false;
-      run.work.rows = run.work.contacts;
-      if (!solve_velocities(run, dt, false, true)) return false;
-      find_displacement(run, dt);
-      if (halvings >= run.settings.max_halvings) break;
-      boxplus(run.model, run.x.q, run.work.delta, run.work.q);
-      find_contacts_at(run, run.work.q, run.work.after);
-      // An overlap that was there before is not the interval's doing.
-      const double share = run.settings.halving_tolerance / run.settings.projection_tolerance;
-      const bool deep = std::any_of(
-          run.work.after.contacts.begin(), run.work.after.contacts.end(),
-          [&](const Contact& c) { return -c.gap > overlap + share * contact_tolerance(run, c); });
-      if (!deep) break;
-    }
-    record_solve(run, SolveKind::Step, dt, run.work.assembly, run.work.rows, run.work.solution);
-    advance(run, dt);
-    last = dt;
-    left = dt < left ? left - dt : 0;
-  }
-  return true;
+  const double share = run.settings.halving_tolerance / run.settings.projection_tolerance;
+  return step_by_halves(
+      run, run.settings.h, run.settings.max_halvings, halvings,
+      [&] { overlap = deepest_penetration(there); },
+      [&](const VecX& q) {
+        find_contacts_at(run, q, there);
+        return std::ranges::none_of(there.contacts, [&](const Contact& c) {
+          return -c.gap > overlap + share * contact_tolerance(run, c);
+        });
+      });
 }
 
 }  // namespace orthant::internal

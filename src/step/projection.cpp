@@ -30,10 +30,10 @@ double smallest_size(const StepRun& run) {
 }
 
 /// Largest error in units of what is allowed; writes the report's lengths.
-double measure(StepRun& run, double joint_tolerance) {
+double measure(StepRun& run, const ContactSet& contacts, double joint_tolerance) {
   double worst = 0;
   run.report.deepest = 0;
-  for (const Contact& contact : run.work.after.contacts) {
+  for (const Contact& contact : contacts.contacts) {
     if (contact.gap >= 0) continue;
     run.report.deepest = std::max(run.report.deepest, -contact.gap);
     const ContactMaterial material =
@@ -42,7 +42,7 @@ double measure(StepRun& run, double joint_tolerance) {
     if (material.compliance > 0) continue;  // meant to overlap
     worst = std::max(worst, -contact.gap / contact_tolerance(run, contact));
   }
-  for (const FlexibleContact& contact : run.work.after.flexible) {
+  for (const FlexibleContact& contact : contacts.flexible) {
     if (contact.gap >= 0) continue;
     run.report.deepest = std::max(run.report.deepest, -contact.gap);
     if (contact_material(run.model, run.parameters, contact.material_a, contact.material_b)
@@ -58,14 +58,13 @@ double measure(StepRun& run, double joint_tolerance) {
 
 /// Leaves out the contacts that a correction of the joints cannot reach: rows d with C H⁻¹dᵀ = 0
 /// that meet no other row of that kind. Closed or open, they change nothing, and are no kink.
-void drop_unreached(StepRun& run) {
+void drop_unreached(const Assembly& assembly, ContactSet& set) {
   constexpr std::size_t kMostContacts = 64;  // all pairs are looked at
   constexpr double kRounding = 1e-12;
-  StepWorkspace::Impl& work = run.work;
-  const CanonicalProblem& p = work.correction.problem;
-  std::vector<Contact>& contacts = work.after.contacts;
+  const CanonicalProblem& p = assembly.problem;
+  std::vector<Contact>& contacts = set.contacts;
   const std::size_t count = contacts.size();
-  if (count == 0 || count > kMostContacts || !work.after.flexible.empty() ||
+  if (count == 0 || count > kMostContacts || !set.flexible.empty() ||
       p.H.kind() != VelocityMatrix::Kind::BlockDiagonal)
     return;
   VelocitySolver inverse;
@@ -88,7 +87,7 @@ void drop_unreached(StepRun& run) {
   };
   std::vector<unsigned char> reached(static_cast<std::size_t>(rows), 1);  // limits of joints: yes
   for (std::size_t c = 0; c < count; ++c) {
-    const ContactBlock& block = work.correction.blocks[c];
+    const ContactBlock& block = assembly.blocks[c];
     if (block.dim > 0)
       reached[static_cast<std::size_t>(block.row)] = p.C.empty() ? 0 : meets(p.C, block.row, -1);
   }
@@ -102,32 +101,31 @@ void drop_unreached(StepRun& run) {
   }
   std::size_t c = 0;
   std::erase_if(contacts, [&](const Contact&) {
-    const ContactBlock& block = work.correction.blocks[c++];
+    const ContactBlock& block = assembly.blocks[c++];
     return block.dim > 0 && !reached[static_cast<std::size_t>(block.row)];
   });
 }
 
+void assemble_round(StepRun& run, const ContactSet& contacts, Assembly& out) {
+  assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
+                      contacts.contacts, out, contacts.flexible);
+}
+
 /// The round that was not needed, for the gradient: joints, ties, and the contacts that touch.
-void record_idle_round(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  std::erase_if(work.after.contacts,
+void record_idle_round(StepRun& run, ContactSet& contacts, Correction& round) {
+  std::erase_if(contacts.contacts,
                 [&](const Contact& c) { return c.gap > contact_tolerance(run, c); });
-  std::erase_if(work.after.flexible, [&](const FlexibleContact& c) {
+  std::erase_if(contacts.flexible, [&](const FlexibleContact& c) {
     return c.gap > run.settings.projection_tolerance * c.size;
   });
-  const auto assemble = [&] {
-    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
-                        work.after.contacts, work.correction, work.after.flexible);
-  };
-  assemble();
-  const std::size_t touching = work.after.contacts.size();
-  drop_unreached(run);
-  if (work.after.contacts.size() != touching) assemble();
-  work.correction_solution = zero_solution(work.correction.problem);
-  work.correction_solution.w = work.correction.problem.b;
-  work.solved.residual = {};
-  record_solve(run, SolveKind::Projection, 0, work.correction, work.after,
-               work.correction_solution);
+  assemble_round(run, contacts, round.assembly);
+  const std::size_t touching = contacts.contacts.size();
+  drop_unreached(round.assembly, contacts);
+  if (contacts.contacts.size() != touching) assemble_round(run, contacts, round.assembly);
+  round.solution = zero_solution(round.assembly.problem);
+  round.solution.w = round.assembly.problem.b;
+  run.work.solve_report.residual = {};
+  record_solve(run, SolveKind::Projection, 0, round.assembly, contacts, round.solution);
   run.record->solves.back().idle = true;
 }
 
@@ -135,7 +133,9 @@ void record_idle_round(StepRun& run) {
 
 void project_positions(StepRun& run) {
   Timer timer;
-  StepWorkspace::Impl& work = run.work;
+  Correction& correction = run.work.correction;
+  ContactSet& contacts = run.work.trial.contacts;
+  VecX& last_q = run.work.trial.q;
   const double joint_tolerance = run.settings.projection_tolerance * smallest_size(run);
   double last = std::numeric_limits<double>::infinity();
   int stalled = 0;
@@ -144,38 +144,38 @@ void project_positions(StepRun& run) {
   // Errors of ties are not measured, so they alone never ask for a round.
   const bool holds = run.model.bilateral_count() > 0;
   for (int round = 0;; ++round) {
-    find_contacts_at(run, run.x.q, work.after);
-    const double error = measure(run, joint_tolerance);
+    find_contacts_at(run, run.x.q, contacts);
+    const double error = measure(run, contacts, joint_tolerance);
     if (error <= 1 && round == 0 && projects && holds && run.record != nullptr)
-      record_idle_round(run);
+      record_idle_round(run, contacts, correction);
     if (error <= 1 || !projects) break;
     stalled = error > 0.9 * last && !clipped ? stalled + 1 : 0;
     // Joints that contradict each other have no correction, and what a solver ends with may be far
     // off: a round that made things worse is taken back, and no other is tried.
-    const bool contradiction = round > 0 && work.solved.outcome != Outcome::Converged;
+    const bool contradiction = round > 0 && run.work.solve_report.outcome != Outcome::Converged;
     if (contradiction && error > last) {
-      run.x.q = work.q;
+      run.x.q = last_q;
       if (run.record != nullptr) run.record->solves.pop_back();
-      find_contacts_at(run, run.x.q, work.after);
-      (void)measure(run, joint_tolerance);
+      find_contacts_at(run, run.x.q, contacts);
+      (void)measure(run, contacts, joint_tolerance);
       break;
     }
     if (round == kMaxRounds || stalled > (contradiction ? 0 : kPatience)) break;
     last = error;
 
-    assemble_projection(run.model, run.parameters, run.x.q, run.x.t, run.settings.h,
-                        work.after.contacts, work.correction, work.after.flexible);
-    work.correction_solution = zero_solution(work.correction.problem);
-    if (!solve_and_report(run, SolveKind::Projection, 0, work.correction, work.after,
-                          work.correction_solution))
+    assemble_round(run, contacts, correction.assembly);
+    correction.solution = zero_solution(correction.assembly.problem);
+    if (!solve_and_report(run, SolveKind::Projection, 0, correction.assembly, contacts,
+                          correction.solution))
       break;
-    clipped = std::ranges::any_of(work.correction.blocks, [](const ContactBlock& block) {
+    clipped = std::ranges::any_of(correction.assembly.blocks, [](const ContactBlock& block) {
       return block.branch == BiasBranch::Clipped;
     });
-    work.delta.setZero(run.model.v_size());
-    work.delta.head(run.model.dynamic_v_size()) = work.correction_solution.v;
-    work.q = run.x.q;
-    boxplus(run.model, work.q, work.delta, run.x.q);
+    VecX& delta = run.work.displacement.delta;
+    delta.setZero(run.model.v_size());
+    delta.head(run.model.dynamic_v_size()) = correction.solution.v;
+    last_q = run.x.q;
+    boxplus(run.model, last_q, delta, run.x.q);
   }
   run.report.seconds_projection += timer.seconds();
 }

@@ -18,15 +18,15 @@ constexpr int kMaxChords = 30;
 constexpr double kChordTolerance = 1e-13;  // of joint errors [m, rad]
 
 /// Flight of dt without force from v: the tangent travelled, and the velocity at its end.
-void coast(StepRun& run, const VecX& v, double dt, Dynamics& dynamics, VecX& v_end) {
-  CanonicalProblem& scratch = run.work.correction.problem;
+void coast(StepRun& run, const VecX& v, double dt, Dynamics& dynamics, VecX& delta, VecX& v_end) {
+  CanonicalProblem& scratch = run.work.correction.assembly.problem;
   VecX all = run.x.v;
   all.head(v.size()) = v;
   assemble_dynamics(run.model, run.parameters, run.x.q, all, run.x.t, run.u, dt, dynamics,
                     scratch.H, scratch.k);
   v_end = dynamics.coast_velocity;
-  run.work.delta = dt * run.x.v;  // kinematic bodies
-  run.work.delta.head(v.size()) = dynamics.coast_delta;
+  delta = dt * run.x.v;  // kinematic bodies
+  delta.head(v.size()) = dynamics.coast_delta;
 }
 
 /// H = M(q), k = M v + ½ dt f(q, v).
@@ -53,46 +53,50 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool restitution)
 bool substep(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
+  Detected& detected = work.detected;
+  Assembly& assembly = detected.assembly;
+  Solved& solved = work.solved;
   const Index n = model.dynamic_v_size();
-  if (!detect(run, dt)) return false;
-  if (resolve_impacts(run, false) && !detect(run, dt)) return false;
-  work.rows = work.contacts;
+  if (!detect(run, dt, detected)) return false;
+  if (resolve_impacts(run, detected.contacts, false) && !detect(run, dt, detected)) return false;
+  solved.rows = detected.contacts;
 
   // First line: velocities that take the joints to Ψ = 0.
   Timer timer;
-  half_kick(run, dt, work.assembly);
-  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts,
-                row_settings(run, dt, true), 1.0, work.assembly);
-  start_from(run.warm, run, dt, work.solution);
+  half_kick(run, dt, assembly);
+  assemble_rows(model, run.parameters, run.interval(dt), solved.rows.contacts,
+                row_settings(run, dt, true), 1.0, assembly);
+  start_from(run.warm, run, dt, assembly, solved);
+  VecX& q_end = work.trial.q;
   VecX v_end;
   for (int chord = 0;; ++chord) {
-    if (!solve_and_report(run, SolveKind::Step, dt, work.assembly, work.rows, work.solution))
+    if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, solved.solution))
       return false;
-    coast(run, work.solution.v, dt, work.assembly.dynamics, v_end);
-    boxplus(model, run.x.q, work.delta, work.q);
+    coast(run, solved.solution.v, dt, assembly.dynamics, work.displacement.delta, v_end);
+    boxplus(model, run.x.q, work.displacement.delta, q_end);
     if (model.bilateral_count() == 0) break;
-    joint_error(model, run.parameters, work.q, run.x.t + dt, work.psi);
+    joint_error(model, run.parameters, q_end, run.x.t + dt, work.psi);
     if (work.psi.cwiseAbs().maxCoeff() <= kChordTolerance || chord == kMaxChords) break;
-    work.assembly.problem.e += work.psi / dt;
+    assembly.problem.e += work.psi / dt;
   }
-  keep_impulses(run, dt, work.solution, run.warm);
-  run.x.q = work.q;
+  keep_impulses(run, dt, assembly, solved, run.warm);
+  run.x.q = q_end;
   run.x.v.head(n) = v_end;
   run.x.t += dt;
 
   // Second line: the other half of the forces, and velocities that the joints allow.
   find_contacts(model, run.parameters, run.x.q, {}, collision_settings(run), work.collision,
-                work.rows);
-  std::erase_if(work.rows.contacts,
+                solved.rows);
+  std::erase_if(solved.rows.contacts,
                 [&](const Contact& c) { return c.gap > contact_tolerance(run, c); });
-  half_kick(run, dt, work.assembly);
-  assemble_rows(model, run.parameters, run.interval(dt), work.rows.contacts,
-                row_settings(run, dt, false), 0.0, work.assembly);
-  joint_rate(model, run.parameters, run.x.q, run.x.v, run.x.t, work.assembly.problem.e);
-  start_from(run.warm, run, dt, work.solution);
-  if (!solve_and_report(run, SolveKind::Step, 0, work.assembly, work.rows, work.solution))
+  half_kick(run, dt, assembly);
+  assemble_rows(model, run.parameters, run.interval(dt), solved.rows.contacts,
+                row_settings(run, dt, false), 0.0, assembly);
+  joint_rate(model, run.parameters, run.x.q, run.x.v, run.x.t, assembly.problem.e);
+  start_from(run.warm, run, dt, assembly, solved);
+  if (!solve_and_report(run, SolveKind::Step, 0, assembly, solved.rows, solved.solution))
     return false;
-  run.x.v.head(n) = work.solution.v;
+  run.x.v.head(n) = solved.solution.v;
   run.report.seconds_solve += timer.seconds();
   return true;
 }

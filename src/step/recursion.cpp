@@ -39,108 +39,107 @@ void keep_normals(const List& from, std::vector<LastNormal>& to) {
       to.push_back({entry.key, normal_of(entry)});
 }
 
-/// q ⊞ h v of the last solve => work.delta, work.q.
-void find_trial(StepRun& run, double dt) {
-  StepWorkspace::Impl& work = run.work;
-  work.delta = dt * run.x.v;  // kinematic bodies
-  work.delta.head(run.model.dynamic_v_size()) = dt * work.solution.v;
-  boxplus(run.model, run.x.q, work.delta, work.q);
+/// q ⊞ h v of the last solve.
+void find_trial(StepRun& run, double dt, const VecX& v, VecX& q) {
+  VecX& delta = run.work.displacement.delta;
+  delta = dt * run.x.v;  // kinematic bodies
+  delta.head(run.model.dynamic_v_size()) = dt * v;
+  boxplus(run.model, run.x.q, delta, q);
 }
 
 /// Marks the bodies that the last round has moved; returns how many.
-std::size_t mark_changed(StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
-  const auto bodies = run.model.bodies();
-  work.changed.resize(bodies.size());
+std::size_t mark_changed(const Model& model, const VecX& last_q, const VecX& q,
+                         std::vector<unsigned char>& changed) {
+  const auto bodies = model.bodies();
+  changed.resize(bodies.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     const Body& body = bodies[i];
-    const double *now = work.q.data() + body.q_begin, *then = work.last_q.data() + body.q_begin;
-    work.changed[i] = !std::equal(now, now + (body.planar ? 3 : 7), then);
-    count += work.changed[i];
+    const double *now = q.data() + body.q_begin, *then = last_q.data() + body.q_begin;
+    changed[i] = !std::equal(now, now + (body.planar ? 3 : 7), then);
+    count += changed[i];
   }
   return count;
 }
 
-/// True overlaps at the trial => work.after, report.deepest. A round moves the bodies of islands
+/// True overlaps at the trial => its contacts, report.deepest. A round moves the bodies of islands
 /// that got new rows and, to the bit, no others: only their pairs are measured again.
-void measure_trial(StepRun& run, int round) {
+void measure_trial(StepRun& run, int round, Trial& trial) {
   Timer timer;
-  StepWorkspace::Impl& work = run.work;
+  RecursionScratch& work = run.work.recursion;
+  CollisionWorkspace& collision = run.work.collision;
+  std::vector<Contact>& contacts = trial.contacts.contacts;
   const CollisionSettings settings{.margin = 0,
                                    .points = ContactPoints::Deepest,
                                    .periodic = run.settings.periodic,
                                    .last = work.last_normals};
-  if (round == 0 || 2 * mark_changed(run) > run.model.bodies().size()) {
-    find_contacts(run.model, run.parameters, work.q, {}, settings, work.collision, work.after);
+  if (round == 0 ||
+      2 * mark_changed(run.model, work.last_q, trial.q, work.changed) > run.model.bodies().size()) {
+    find_contacts(run.model, run.parameters, trial.q, {}, settings, collision, trial.contacts);
   } else {
-    find_changed_contacts(run.model, run.parameters, work.q, work.changed, settings, work.collision,
-                          work.after);
-    const auto found = static_cast<std::ptrdiff_t>(work.after.contacts.size());
+    find_changed_contacts(run.model, run.parameters, trial.q, work.changed, settings, collision,
+                          trial.contacts);
+    const auto found = static_cast<std::ptrdiff_t>(contacts.size());
     for (const Contact& c : work.touching)
       if (!work.changed[index_of(c.body_a)] && !work.changed[index_of(c.body_b)])
-        work.after.contacts.push_back(c);
-    std::inplace_merge(work.after.contacts.begin(), work.after.contacts.begin() + found,
-                       work.after.contacts.end(),
+        contacts.push_back(c);
+    std::inplace_merge(contacts.begin(), contacts.begin() + found, contacts.end(),
                        [](const Contact& a, const Contact& b) { return a.key < b.key; });
   }
-  work.touching = work.after.contacts;
-  work.last_q = work.q;
-  run.report.deepest = deepest_penetration(run.work.after);
+  work.touching = contacts;
+  work.last_q = trial.q;
+  run.report.deepest = deepest_penetration(trial.contacts);
   run.report.seconds_collision += timer.seconds();
 }
 
-/// Keeps in work.after what is too deep, named by its round.
-void select_overlaps(StepRun& run, int round) {
+/// Keeps what is too deep, named by its round.
+void select_overlaps(StepRun& run, int round, std::vector<Contact>& contacts) {
   const double tolerance = run.settings.overlap_tolerance;
   double margin = 1;
-  std::erase_if(run.work.after.contacts, [&](const Contact& c) {
+  std::erase_if(contacts, [&](const Contact& c) {
     if (is_soft(run, c)) return true;  // meant to overlap
     margin = std::min(margin, std::abs(c.gap / (tolerance * c.size) + 1));
     return c.gap >= -tolerance * c.size;
   });
   if (run.record != nullptr) run.record->solves.back().selection_margin = margin;
-  for (Contact& c : run.work.after.contacts)
+  for (Contact& c : contacts)
     c.key.feature = (c.key.feature & kOrdinalMask) | static_cast<std::uint32_t>(round)
                                                          << kRoundShift;
 }
 
-void append_rows(StepRun& run, double dt) {
-  StepWorkspace::Impl& work = run.work;
+/// Rows for the overlaps of the trial, after those there are; they start from no impulse.
+void append_rows(StepRun& run, const Trial& trial, Assembly& assembly, Solved& solved) {
   Timer timer;
-  append_trial_rows(run.model, run.parameters, work.q, run.x.v, work.solution.v,
-                    work.after.contacts, row_settings(run, dt), work.assembly);
-  work.rows.contacts.insert(work.rows.contacts.end(), work.after.contacts.begin(),
-                            work.after.contacts.end());
-  const Index known = static_cast<Index>(work.solution.lambda.size());
-  const Index rows = work.assembly.problem.row_count();
-  work.solution.lambda.conservativeResize(rows);
-  work.solution.lambda.tail(rows - known).setZero();
+  const std::vector<Contact>& contacts = trial.contacts.contacts;
+  append_trial_rows(run.model, run.parameters, trial.q, run.x.v, solved.solution.v, contacts,
+                    solved.row_settings, assembly);
+  solved.rows.contacts.insert(solved.rows.contacts.end(), contacts.begin(), contacts.end());
+  VecX& lambda = solved.solution.lambda;
+  const Index known = static_cast<Index>(lambda.size()), rows = assembly.problem.row_count();
+  lambda.conservativeResize(rows);
+  lambda.tail(rows - known).setZero();
   run.report.seconds_assembly += timer.seconds();
 }
 
-bool solve_rows(StepRun& run, SolveKind kind, double dt) {
+bool solve_rows(StepRun& run, SolveKind kind, double dt, const Assembly& assembly, Solved& solved) {
   Timer timer;
-  const bool finite =
-      solve_and_report(run, kind, dt, run.work.assembly, run.work.rows, run.work.solution);
+  const bool finite = solve_and_report(run, kind, dt, assembly, solved.rows, solved.solution);
   run.report.seconds_solve += timer.seconds();
-  if (run.record != nullptr) run.record->solves.back().rows = row_settings(run, dt);
+  if (run.record != nullptr) run.record->solves.back().rows = solved.row_settings;
   return finite;
 }
 
 /// Rows that contradict each other have no answer, and what a solver ends with may be absurd in
 /// size. Motion beyond all that free flight and gaps ask for is refused: the bodies stay.
-void refuse_absurd_motion(StepRun& run, double dt) {
-  StepWorkspace::Impl& work = run.work;
+void refuse_absurd_motion(const StepRun& run, double dt, const VecX& v_free, Solved& solved) {
   if (run.report.outcome == Outcome::Converged) return;
   double way = 0;
-  for (const Contact& c : work.rows.contacts) way = std::max(way, std::abs(c.gap));
-  const VecX& free = work.assembly.v_free;
-  if (free.size() > 0) way += dt * free.cwiseAbs().maxCoeff();
-  VecX& v = work.solution.v;
+  for (const Contact& c : solved.rows.contacts) way = std::max(way, std::abs(c.gap));
+  if (v_free.size() > 0) way += dt * v_free.cwiseAbs().maxCoeff();
+  VecX& v = solved.solution.v;
   if (v.size() == 0 || dt * v.cwiseAbs().maxCoeff() <= 100 * way) return;
   v.setZero();
-  work.solution.lambda.setZero();
+  solved.solution.lambda.setZero();
 }
 
 }  // namespace
@@ -153,46 +152,53 @@ CollisionSettings collision_settings(const StepRun& run) {
                                                               : ContactPoints::Deepest,
           .sub_spheres = run.settings.sub_spheres,
           .periodic = run.settings.periodic,
-          .last = run.work.last_normals};
+          .last = run.work.recursion.last_normals};
 }
 
 bool step_recursive(StepRun& run) {
   StepWorkspace::Impl& work = run.work;
+  Assembly& assembly = work.detected.assembly;
+  Solved& solved = work.solved;
+  Trial& trial = work.trial;
+  std::vector<LastNormal>& last_normals = work.recursion.last_normals;
   const double dt = run.settings.h;
-  keep_normals(run.warm.contacts, work.last_normals);
-  if (!detect(run, dt)) return false;
-  keep_normals(work.contacts.contacts, work.last_normals);
-  work.rows = work.contacts;
-  Timer timer;
-  assemble_rows(run.model, run.parameters, run.interval(dt), work.rows.contacts,
-                row_settings(run, dt), 1.0, work.assembly);
   const bool recursive = run.settings.constraints == ConstraintScheme::Relcp;
-  start_from(recursive ? whole_pairs(run) : run.warm, run, dt, work.solution);
+  const auto solve = [&](SolveKind kind, int round) {
+    if (!solve_rows(run, kind, dt, assembly, solved)) return false;
+    refuse_absurd_motion(run, dt, assembly.v_free, solved);
+    find_trial(run, dt, solved.solution.v, trial.q);
+    measure_trial(run, round, trial);
+    return true;
+  };
+
+  keep_normals(run.warm.contacts, last_normals);
+  if (!detect(run, dt, work.detected)) return false;
+  keep_normals(work.detected.contacts.contacts, last_normals);
+  solved.rows = work.detected.contacts;
+  solved.row_settings = row_settings(run, dt);
+  Timer timer;
+  assemble_rows(run.model, run.parameters, run.interval(dt), solved.rows.contacts,
+                solved.row_settings, 1.0, assembly);
+  start_from(recursive ? whole_pairs(run) : run.warm, run, dt, assembly, solved);
   run.report.seconds_assembly += timer.seconds();
-  if (!solve_rows(run, SolveKind::Step, dt)) return false;
-  refuse_absurd_motion(run, dt);
-  find_trial(run, dt);
-  measure_trial(run, 0);
+  if (!solve(SolveKind::Step, 0)) return false;
   int failed = 0;
   for (int round = 1; recursive; ++round) {
-    select_overlaps(run, round);
-    if (work.after.contacts.empty()) break;
+    select_overlaps(run, round, trial.contacts.contacts);
+    if (trial.contacts.contacts.empty()) break;
     if (run.report.outcome > Outcome::Stalled) break;  // no solution: more rows give none
     if (run.report.outcome != Outcome::Converged && ++failed > kPatience) break;
     if (round > run.settings.max_recursions) {  // jammed, or the solver is looser than the overlap
       run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
       break;
     }
-    append_rows(run, dt);
-    if (!solve_rows(run, SolveKind::Recursion, dt)) return false;
-    refuse_absurd_motion(run, dt);
+    append_rows(run, trial, assembly, solved);
+    if (!solve(SolveKind::Recursion, round)) return false;
     ++run.report.recursions;
-    find_trial(run, dt);
-    measure_trial(run, round);
   }
-  keep_impulses(run, dt, work.solution, run.warm);
-  run.x.q = work.q;
-  run.x.v.head(run.model.dynamic_v_size()) = work.solution.v;
+  keep_impulses(run, dt, assembly, solved, run.warm);
+  run.x.q = trial.q;
+  run.x.v.head(run.model.dynamic_v_size()) = solved.solution.v;
   run.x.t += dt;
   if (!run.model.joints().empty())
     run.report.joint_error = largest_joint_error(run.model, run.parameters, run.x.q, run.x.t);

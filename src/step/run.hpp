@@ -14,38 +14,87 @@
 
 namespace orthant {
 
-struct StepWorkspace::Impl {
-  CollisionWorkspace collision;
-  ShapeMeasures measures;  // of the parameters of the step
+namespace internal {
+
+// --- what one stage hands to the next ---
+
+/// An interval before its contacts have rows: the equations of motion and the contacts it may
+/// close.
+struct Detected {
+  Assembly assembly;               // H, k, v_free; the rows are added by solve_velocities()
+  std::vector<BodyMotion> motion;  // by body: where it may go
+  ContactSet contacts;             // near, or closing within the interval
+};
+
+/// Velocities at the end of an interval, and the contacts they obey.
+struct Solved {
+  ContactSet rows;  // the contacts that have rows in the problem
+  ContactRowSettings row_settings;
+  Solution solution;
+  std::vector<Contact> closing;  // those that end the interval as they close, as they are there
+};
+
+/// Where an interval takes the bodies.
+struct Displacement {
+  VecX delta;                          // q⁺ = q ⊞ delta
+  std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not in second-order flight
+};
+
+/// A problem of one instant: an impact, or a round of the projection.
+struct Correction {
+  Assembly assembly;
+  Solution solution;
+};
+
+/// A configuration that is tried, and the contacts there.
+struct Trial {
+  VecX q;
+  ContactSet contacts;
+};
+
+// --- what one part of the room keeps from call to call: memory, never meaning ---
+
+struct RecursionScratch {
   std::vector<LastNormal> last_normals;
-  ContactSet contacts;                 // near or closing within the interval
-  ContactSet rows;                     // those of them that have rows in the problem
-  ContactSet after;                    // at the configuration that is being projected or tried
   std::vector<Contact> touching;       // all overlaps of the last trial
   std::vector<unsigned char> changed;  // by body: its trial is not that of the last round
   VecX last_q;                         // the last trial
-  std::vector<BodyMotion> motion;      // by body
-  Assembly assembly;                   // of the velocities
-  Assembly correction;                 // of the positions, and of impacts
-  SolveWorkspace solver;
-  Solution solution;  // of `assembly`
-  Solution correction_solution;
-  std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not with the mean velocity
-  std::vector<unsigned char> jointed;  // by dynamic body
-  SolveReport solved;                  // of the last solve
-  State before;                        // the state the step began with
   WarmStart whole_pairs;               // see whole_pairs()
-  ContactRowSettings row_settings;     // of `assembly`
-  SweepProblem crowd;
+};
+
+struct CrowdScratch {
+  SweepProblem problem;
   SweepWorkspace sweeps;
   StepCrew* crew = nullptr;
   std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
-  std::vector<const WarmStart::Entry*> matched;      // by contact: what it pushed with last
-  bool swept = false;                                // the step was that of a crowd: no projection
-  VecX delta, flight, q, psi;
-  VecX checked;                          // parameters that keep the rules of the model
-  const Model* checked_model = nullptr;  // which one; never followed
+};
+
+/// Parameters that have been found to keep the rules of their model.
+struct CheckedParameters {
+  VecX values;
+  const Model* model = nullptr;  // which one; never followed
+};
+
+}  // namespace internal
+
+struct StepWorkspace::Impl {
+  CollisionWorkspace collision;
+  ShapeMeasures measures;  // of the parameters of the step
+  SolveWorkspace solver;
+  SolveReport solve_report;  // of the last solve
+  State before;              // the state the step began with
+  internal::Detected detected;
+  internal::Solved solved;
+  internal::Displacement displacement;
+  internal::Correction correction;
+  internal::Trial trial;
+  std::vector<const WarmStart::Entry*> matched;  // by contact: what it pushed with last
+  VecX flight, psi;
+  internal::RecursionScratch recursion;
+  internal::CrowdScratch crowd;
+  internal::CheckedParameters checked;
+  bool swept = false;  // the step was that of a crowd: no projection
 };
 
 namespace internal {
@@ -72,43 +121,51 @@ double restitution_threshold(const StepRun& run);
 double contact_tolerance(const StepRun& run, const Contact& contact);
 
 // --- interval.cpp ---
-/// H, k and the contacts that the next dt may close => work.assembly, work.contacts.
-bool detect(StepRun& run, double dt, bool either = false);
-/// Rows for work.rows, solution of the velocities at the end of dt => work.assembly, work.solution.
-/// A trial may turn out not to be the step: it leaves no record.
-/// `located`: rigid contacts bounce at located impacts, not here.
-bool solve_velocities(StepRun& run, double dt, bool located, bool trial = false);
-/// δ of the interval: h v⁺, and the second-order flight of all that nothing touches => work.delta.
-void find_displacement(StepRun& run, double dt);
-/// q ⊞ δ, v⁺, t + dt => x; impulses => warm.
-void advance(StepRun& run, double dt);
-/// Newton on the implicit step of flexible parts, from the first linearisation on.
-bool relinearise(StepRun& run, double dt, bool trial);
-/// An interval with flexible parts, halved while an element would invert.
-bool step_with_cuts(StepRun& run, double length);
 /// Contacts of the configuration q as it stands, rigid and flexible.
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
+/// H, k and the contacts that the next dt may close. `either`: also those that the motion of one
+/// body alone may close. False: H is singular.
+bool detect(StepRun& run, double dt, Detected& out, bool either = false);
+
+/// (equations of motion, solved.rows) => velocities at the end of dt, without a record: they may
+/// turn out not to be the step. `located`: rigid contacts bounce at located impacts, not here.
+/// False: not finite.
+bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved);
+/// δ of the interval: h v⁺, and the second-order flight of all that nothing touches.
+void find_displacement(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+                       Displacement& out);
+/// q ⊞ δ, v⁺, t + dt => x; impulses => warm.
+void advance(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+             const Displacement& displacement);
 /// Solves, judges, adds to report and record; false when the answer is not finite.
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record = true);
 /// Writes the solve that has just been made into the record, if there is one.
 void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                   const ContactSet& contacts, const Solution& solution);
-/// One interval with work.contacts as they are found.
+
+/// The step as a sequence of intervals. `choose(left, dt)` solves the next one, at most `left`
+/// long, and says how long it is: work.detected, work.solved, work.displacement. It is then
+/// recorded and taken. False: `choose` failed.
+template <class Choose>
+bool step_in_intervals(StepRun& run, double length, Choose&& choose);
+
+/// One interval, by sweeps where it is that of a crowd.
 bool step_interval(StepRun& run, double dt);
-/// The same, halved while it ends in an overlap.
+/// Flexible parts: intervals are halved while an element would invert.
+bool step_with_cuts(StepRun& run, double length);
+/// Intervals are halved while they end in an overlap.
 bool step_with_halving(StepRun& run);
 
 // --- crowd.cpp ---
 /// The settings and the model allow steps of crowds.
 bool is_crowd(const StepRun& run);
-/// One interval with the contacts of detect(), by sweeps alone. False: not a crowd after all, or
-/// the numbers overflowed; nothing has been changed then.
+/// One interval with the contacts that were detected, by sweeps alone. False: not a crowd after
+/// all, or the numbers overflowed; nothing has been changed then.
 bool step_crowd(StepRun& run, double dt);
-
-/// The rows of work.assembly by sweeps, from work.solution into it: in a pile the answer, or the
+/// The rows of `assembly` by sweeps, from solved.solution into it: in a pile the answer, or the
 /// best start there is. Does nothing where the rows are not those of contacts alone.
-void start_by_sweeps(StepRun& run, double dt);
+void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved);
 
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.
@@ -125,8 +182,12 @@ const WarmStart& whole_pairs(StepRun& run);
 /// The entry of each contact, by key or nearest of its pair; null where there is none.
 void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,
                     std::vector<const WarmStart::Entry*>& matched);
-void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution);
-void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm);
+/// Velocities now and the impulses of `warm`, for the rows of solved.rows.
+void start_from(const WarmStart& warm, StepRun& run, double dt, const Assembly& assembly,
+                Solved& solved);
+/// Impulses of the solution => warm, for the whole step.
+void keep_impulses(const StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+                   WarmStart& warm);
 
 // --- projection.cpp ---
 /// Measures overlaps and joint errors at x, and removes them where the settings say so.
@@ -141,12 +202,28 @@ bool step_with_events(StepRun& run);
 double impact_threshold(const StepRun& run);
 /// A spring of its own: it has forces, and no impacts.
 bool is_soft(const StepRun& run, const Contact& contact);
-/// Impacts of all contacts in work.contacts that touch and approach, one pair after another; true
-/// when there was one. `at_start`: of the step.
-bool resolve_impacts(StepRun& run, bool at_start);
+/// Impacts of all contacts that touch and approach, one pair after another => x.v; true when there
+/// was one. `at_start`: of the step.
+bool resolve_impacts(StepRun& run, const ContactSet& contacts, bool at_start);
 
 // --- rattle.cpp ---
 bool step_rattle(StepRun& run);
+
+template <class Choose>
+bool step_in_intervals(StepRun& run, double length, Choose&& choose) {
+  const Assembly& assembly = run.work.detected.assembly;
+  const Solved& solved = run.work.solved;
+  for (double left = length; left > 0;) {
+    double dt = left;
+    if (!choose(left, dt)) return false;
+    const bool ends = !(left - dt > 1e-12 * length);
+    record_solve(run, SolveKind::Step, dt, assembly, solved.rows, solved.solution);
+    if (run.record != nullptr && !ends) run.record->solves.back().closing = solved.closing;
+    advance(run, dt, assembly, solved, run.work.displacement);
+    left = ends ? 0 : left - dt;
+  }
+  return true;
+}
 
 }  // namespace internal
 }  // namespace orthant

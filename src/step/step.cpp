@@ -50,13 +50,12 @@ void check_fields(const StepSettings& s) {
 
 /// Every step uses the parameters; only new numbers are looked at.
 void check_parameters_once(const StepRun& run) {
-  StepWorkspace::Impl& work = run.work;
+  internal::CheckedParameters& checked = run.work.checked;
   const VecX& x = run.parameters.values;
-  if (work.checked_model == &run.model && work.checked.size() == x.size() && work.checked == x)
+  if (checked.model == &run.model && checked.values.size() == x.size() && checked.values == x)
     return;
   validate(run.model, run.parameters, "parameters");
-  work.checked_model = &run.model;
-  work.checked = x;
+  checked = {x, &run.model};
 }
 
 void check_arguments(const StepRun& run) {

@@ -51,7 +51,7 @@ void match_pair(const std::vector<Contact>& contacts, std::size_t c, std::size_t
 }  // namespace
 
 const WarmStart& whole_pairs(StepRun& run) {
-  WarmStart& whole = run.work.whole_pairs;
+  WarmStart& whole = run.work.recursion.whole_pairs;
   whole = run.warm;
   std::vector<WarmStart::Entry>& entries = whole.contacts;
   for (WarmStart::Entry& entry : entries) entry.key.feature &= kOrdinalMask;
@@ -90,8 +90,9 @@ void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,
   }
 }
 
-void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& solution) {
-  const Assembly& assembly = run.work.assembly;
+void start_from(const WarmStart& warm, StepRun& run, double dt, const Assembly& assembly,
+                Solved& solved) {
+  Solution& solution = solved.solution;
   const CanonicalProblem& p = assembly.problem;
   const double scale = dt / run.settings.h;
   solution.v = run.x.v.head(p.velocity_count());
@@ -102,7 +103,7 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
   solution.lambda.setZero(p.row_count());
   solution.w.setZero(p.row_count());
 
-  const auto& contacts = run.work.rows.contacts;
+  const auto& contacts = solved.rows.contacts;
   match_contacts(contacts, warm, run.work.matched);
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     const WarmStart::Entry* entry = run.work.matched[c];
@@ -113,7 +114,7 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
                    solution.lambda.data() + block.row);
   }
   std::size_t known = 0;
-  const auto& flexible = run.work.rows.flexible;
+  const auto& flexible = solved.rows.flexible;
   for (std::size_t c = 0; c < flexible.size(); ++c) {
     while (known < warm.contacts.size() && warm.contacts[known].key < flexible[c].key) ++known;
     if (known == warm.contacts.size()) break;
@@ -125,12 +126,13 @@ void start_from(const WarmStart& warm, const StepRun& run, double dt, Solution& 
   }
 }
 
-void keep_impulses(const StepRun& run, double dt, const Solution& solution, WarmStart& warm) {
-  const Assembly& assembly = run.work.assembly;
+void keep_impulses(const StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
+                   WarmStart& warm) {
+  const Solution& solution = solved.solution;
   const double scale = run.settings.h / dt;
   warm.joints = scale * solution.gamma;
   warm.contacts.clear();
-  const auto& contacts = run.work.rows.contacts;
+  const auto& contacts = solved.rows.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     const ContactBlock& block = assembly.blocks[c];
     const double* lambda = solution.lambda.data() + block.row;
@@ -145,7 +147,7 @@ void keep_impulses(const StepRun& run, double dt, const Solution& solution, Warm
     entry.point_W = contacts[c].point_a;
     warm.contacts.push_back(entry);
   }
-  const auto& flexible = run.work.rows.flexible;
+  const auto& flexible = solved.rows.flexible;
   for (std::size_t c = 0; c < flexible.size(); ++c) {
     const ContactBlock& block = assembly.blocks[contacts.size() + c];
     const double* lambda = solution.lambda.data() + block.row;
