@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/device_for.cuh"
+#include "cuda/error.cuh"
 #include "device/program.hpp"
 #include "device/pull_kernel.hpp"
 #include "orthant/device/cuda.h"
@@ -17,20 +18,9 @@ namespace {
 
 constexpr int kLanes = 32;
 
-thread_local std::string last_error = "no error";
-
-int fail(const std::string& what) {
-  last_error = what;
-  return 1;
-}
+int fail(const std::string& what) { return cuda_fail(what); }
 int check(cudaError_t code, const char* what) {
-  if (code == cudaSuccess) return 0;
-  (void)cudaGetLastError();
-  if (code == cudaErrorInsufficientDriver || code == cudaErrorNoDevice ||
-      code == cudaErrorInitializationError)
-    return fail(std::string("no CUDA device can be used: ") + cudaGetErrorString(code) +
-                "; use device=\"cpu\"");
-  return fail(std::string(what) + ": " + cudaGetErrorString(code));
+  return code == cudaSuccess ? 0 : fail(cuda_message(code, what));
 }
 
 }  // namespace
@@ -116,11 +106,6 @@ int step_threads(std::size_t worlds) {
                                                                                 : kLanes;
 }
 
-struct Read {
-  const double* x;
-  __device__ double operator()(std::size_t i) const { return x[i]; }
-};
-
 Launch launch_of(const orthant_cuda_batch& b, const double* parameters, std::size_t rows,
                  const double* u) {
   return {b.model,
@@ -147,20 +132,6 @@ int run(orthant_cuda_batch* b, int threads, const Body& body, float* millisecond
 }  // namespace
 
 extern "C" {
-
-const char* orthant_cuda_error(void) { return last_error.c_str(); }
-
-int orthant_cuda_devices(int* count, char* name, size_t name_size, size_t* free_bytes,
-                         size_t* total_bytes) {
-  *count = 0;
-  if (int bad = check(cudaGetDeviceCount(count), "cudaGetDeviceCount")) return bad;
-  if (*count == 0) return fail("no CUDA device can be used: there is none; use device=\"cpu\"");
-  cudaDeviceProp properties;
-  if (int bad = check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties"))
-    return bad;
-  std::snprintf(name, name_size, "%s", properties.name);
-  return check(cudaMemGetInfo(free_bytes, total_bytes), "cudaMemGetInfo");
-}
 
 int orthant_cuda_create(const unsigned char* program, size_t size, size_t worlds, int gradient,
                         size_t* bytes_needed, orthant_cuda_batch** out) {
@@ -211,32 +182,6 @@ void orthant_cuda_destroy(orthant_cuda_batch* b) {
   if (b->begin != nullptr) cudaEventDestroy(b->begin);
   if (b->end != nullptr) cudaEventDestroy(b->end);
   delete b;
-}
-
-int orthant_cuda_allocate(size_t bytes, void** out) {
-  return check(cudaMalloc(out, bytes), "cudaMalloc");
-}
-void orthant_cuda_release(void* memory) { cudaFree(memory); }
-int orthant_cuda_upload(void* to, const void* host, size_t bytes) {
-  return check(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice), "upload");
-}
-int orthant_cuda_download(void* host, const void* from, size_t bytes) {
-  return check(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost), "download");
-}
-
-int orthant_cuda_sum(const double* x, size_t count, double* out) {
-  std::vector<double> partial((count + kDeviceSumChunk - 1) / kDeviceSumChunk);
-  const std::size_t bytes = partial.size() * sizeof(double);
-  double* memory = nullptr;
-  *out = 0;
-  if (count == 0) return 0;
-  if (int bad = check(cudaMalloc(&memory, bytes), "cudaMalloc")) return bad;
-  const int bad =
-      check(device_partial_sums(count, Read{x}, memory, nullptr), "launch") ||
-      check(cudaMemcpy(partial.data(), memory, bytes, cudaMemcpyDeviceToHost), "download");
-  cudaFree(memory);
-  for (const double s : partial) *out += s;
-  return bad;
 }
 
 int orthant_cuda_step(orthant_cuda_batch* b, double* q, double* v, double* warm, const double* u,

@@ -43,6 +43,16 @@ int orthant_cuda_pull_back(orthant_cuda_batch* batch, const double* q, const dou
                            double* by_q, double* by_v, double* by_u, double* by_parameters,
                            const unsigned char* wanted, double* certificate, float* milliseconds);
 
+/* One world of very many spheres. `program`: the bytes of SphereProgram (host). q, v: 7 and 6 numbers
+ * per sphere, in and out. `forget`: start from no impulses. `report` (host): contacts, late,
+ * one by one, not finite, residual, deepest, as SphereReport. milliseconds (host, may be null): of the step. */
+typedef struct orthant_cuda_spheres orthant_cuda_spheres;
+int orthant_cuda_spheres_create(const unsigned char* program, size_t size,
+                                orthant_cuda_spheres** out);
+void orthant_cuda_spheres_destroy(orthant_cuda_spheres* spheres);
+int orthant_cuda_spheres_step(orthant_cuda_spheres* spheres, double* q, double* v, int forget,
+                              double* report, float* milliseconds);
+
 #ifdef __cplusplus
 }
 #endif
