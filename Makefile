@@ -14,7 +14,7 @@ PRESETS := release debug asan tsan fuzz lint mpi
 SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build cuda test-cuda test test-core test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format lint docs clean
+.PHONY: help setup build cuda test-cuda test test-core test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -114,9 +114,14 @@ format:  ## lay out all sources with clang-format
 	@tools/setup lint
 	@git ls-files '*.cpp' '*.hpp' | xargs clang-format-19 -i
 
-lint: configure-lint  ## layout, architecture, headers, clang-tidy
+check:  ## layout, architecture, headers; needs no build
+	@tools/setup test check
+	@tools/check.sh
+
+# BASE=commit: clang-tidy only on what differs from it.
+lint: configure-lint  ## check, and clang-tidy
 	@tools/setup test lint
-	@tools/lint.sh build/lint $(JOBS)
+	@tools/lint.sh build/lint $(JOBS) $(BASE)
 
 docs:  ## Doxygen and Sphinx, warnings are errors: build/docs/html/index.html
 	@tools/setup docs

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DPAGE=viewer.html -DOUT=page.cpp -P EmbedPage.cmake: a file => its bytes as C++.
-# One line of numbers a 64 bytes; the page is a few hundred kilobytes, and only this file is
-# compiled again when it changes.
+# The page is a few hundred kilobytes, and only this file is compiled again when it changes.
 file(READ ${PAGE} bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 file(WRITE ${OUT} "namespace orthant::io {

@@ -3,9 +3,10 @@
 """check_rooms.py [ROOT]: the rules of the house => exit code 1 and one line per violation.
 
 1. A room includes only itself, the rooms and outside headers of its row in cmake/rooms.txt, and the
-   standard library; of other rooms only the public headers (orthant/<room>/...). orthant/orthant.hpp
-   gathers public headers for users and stands above all rooms, which may not include it.
-2. Everything outside src/ (apps, tests, examples, bench, python, scenes) uses public headers only.
+   standard library; of other rooms the public headers (orthant/<room>/...) and those of src/<room>/ whose
+   banner does not say "Private to the room". A public header includes public headers only.
+   orthant/orthant.hpp gathers public headers for users and stands above all rooms, which may not include it.
+2. apps, examples, python and scenes use public headers only; tests and bench those of src/<room>/ as well.
 3. The table has no cycle: a room needs only rooms above it.
 4. Every source opens with its SPDX line and has at most 800 lines.
 """
@@ -17,6 +18,9 @@ MAX_LINES = 800
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 CPP = {".cpp", ".hpp"}
 OUTSIDE = ["apps", "bench", "examples", "python", "scenes", "tests"]
+INSIDERS = {"bench", "tests"}  # of OUTSIDE: they look into the rooms
+PRIVATE = re.compile(r"Private(\s|//)+to(\s|//)+the(\s|//)+room")
+BANNER = 800  # characters at the top of a header
 # What the SPDX and size rules look at, besides C++.
 SOURCES = {".py", ".cmake", ".sh"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "setup", "run"}
@@ -67,6 +71,10 @@ def cpp_files(folder):
     return sorted(p for p in folder.rglob("*") if p.suffix in CPP) if folder.is_dir() else []
 
 
+def is_private(root, header):
+    return PRIVATE.search((root / "src" / header).read_text(encoding="utf-8")[:BANNER])
+
+
 def check_room_file(root, path, room, public, table):
     needs, outside = table[room]
     for number, quoted, header in includes(path):
@@ -79,12 +87,16 @@ def check_room_file(root, path, room, public, table):
             continue
         elif any(header == name or header.startswith(name + "/") for name in outside):
             continue
-        elif quoted and not public and header.split("/")[0] == room and (root / "src" / header).is_file():
-            continue
         elif quoted and public:
-            yield f"{where}: a public header may not include the private '{header}'"
+            yield f"{where}: a public header may not include '{header}'"
+        elif quoted and (root / "src" / header).is_file():
+            other = header.split("/")[0]
+            if other != room and other not in needs:
+                yield f"{where}: room '{room}' may not include '{header}'"
+            elif other != room and is_private(root, header):
+                yield f"{where}: '{header}' is private to the room '{other}'"
         elif quoted:
-            yield f"{where}: '{header}' is not a private header of room '{room}'; use its full path"
+            yield f"{where}: no header '{header}'; use its full path"
         else:
             yield f"{where}: room '{room}' may not include <{header}> (cmake/rooms.txt)"
 
@@ -111,14 +123,16 @@ def check_rooms(root, table):
 
 def check_outside(root):
     source = (root / "src").resolve()
-    for path in (p for name in OUTSIDE for p in cpp_files(root / name)):
+    for name, path in ((name, p) for name in OUTSIDE for p in cpp_files(root / name)):
         for number, quoted, header in includes(path):
             if not quoted:
                 continue
             where = f"{path.relative_to(root)}:{number}"
             local = (path.parent / header).resolve()
-            if source in local.parents or "../src" in header:
-                yield f"{where}: '{header}' is private; outside src/ only public headers"
+            room = name not in INSIDERS and (source / header).is_file()
+            ours = local.is_file() or (root / name / header).is_file()
+            if source in local.parents or "../src" in header or (room and not ours):
+                yield f"{where}: '{header}' is not public"
             elif header.startswith("orthant/") and not (root / "include" / header).is_file():
                 yield f"{where}: '{header}' is not a public header"
 

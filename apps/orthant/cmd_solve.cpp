@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// orthant/cmd_solve.cpp: orthant solve FILE… => one line a file, optional JSON and trace.
+// orthant/cmd_solve.cpp: orthant solve FILE… => one line per file, optional JSON and trace.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -154,7 +154,7 @@ void divide_all(ModelBuilder& builder, const Model& model, Progress& run) {
 
 /// How the time of a generation grows with the cells, and what that says of 131,072 of them. The
 /// last generation grows halfway, so that its steps count double. A small colony fits the cache and
-/// takes one solve a step: it says nothing.
+/// takes one solve per step: it says nothing.
 void extrapolate(const std::vector<Generation>& history, Result& result) {
   constexpr int kEnoughToTell = 1024;
   if (history.size() < 3 || history.back().cells < kEnoughToTell) {

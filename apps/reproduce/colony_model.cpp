@@ -70,7 +70,8 @@ std::string colony_picture(const std::vector<Cell>& cells, double length) {
       << "\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n<g stroke-linecap=\"round\" "
          "stroke-width=\""
       << 2 * kCellRadius << "\">\n";
-  // One path a colour, in hundredths of the width of a cell: a tenth of the bytes of a line a cell.
+  // One path per colour, in hundredths of the width of a cell: a tenth of the bytes of one line per
+  // cell.
   constexpr int kColours = 36;
   const double half = 0.5 * length - kCellRadius;
   const auto rounded = [](double x) { return std::round(200 * x) / 200; };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many worlds of one model at once: a leading batch dimension, one thread a world."""
+"""Many worlds of one model at once: a leading batch dimension, one thread per world."""
 from __future__ import annotations
 
 import os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/background.cpp: a thread a job; the join orders all that is shared.
+// base/background.cpp: one thread per job; the join orders all that is shared.
 #include "orthant/base/background.hpp"
 
 #include <utility>

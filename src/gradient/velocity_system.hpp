@@ -4,8 +4,8 @@
 //   [ C    ε    0   ] [dγ] = [r_γ]   =>                   dγ = (r_γ − C dv)/ε
 //   [ PG D  0   M   ] [dλ]   [r_λ]        (H + Dᵀ M⁻¹PG D + CᵀC/ε) dv = …
 // Rows and columns are scaled: H, C and D are kept as √-effective-mass multiples, so that τ is
-// gone. One small dense block a body instead of a row per contact: several times faster than an LU
-// of the whole. The regularisation ε is what makes M invertible where contacts stick; the caller
+// gone. One small dense block per body instead of a row per contact: several times faster than an
+// LU of the whole. The regularisation ε is what makes M invertible where contacts stick; the caller
 // refines it away, and falls back to a general LU where that does not help. Private to the room.
 #pragma once
 

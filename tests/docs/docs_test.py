@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs_test.py ORTHANT: the commands of the tutorial and of docs/command.md run as printed.
+"""docs_test.py ORTHANT: the commands of the tutorial, the gallery, the recipes and docs/command.md run as printed.
 
 A block ```yaml that begins with "# name.yaml" is that file; the blocks ```sh of a page are run in order, in one
 folder. Pictures that a page shows must exist.
 """
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ def run(line: str, folder: str) -> None:
 class Docs(unittest.TestCase):
     def test_tutorial_runs(self):
         self.assertEqual(len(PAGES), 5)
-        for page in PAGES:
+        for page in [*PAGES, ROOT / "docs/gallery.md"]:
             with self.subTest(page=page.name), tempfile.TemporaryDirectory() as folder:
                 commands = 0
                 for kind, text in re.findall(r"^```(yaml|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M):
@@ -47,6 +48,27 @@ class Docs(unittest.TestCase):
                 self.assertIsNotNone(picture)
                 self.assertTrue((page.parent / picture[1]).exists())
 
+    def test_recipes_run(self):
+        """In order, in one folder with the files they name. `fit` runs in the tutorial, `validate` in tests of its own."""
+        text = (ROOT / "docs/howto.md").read_text(encoding="utf-8").split("## Troubleshooting")[0]
+        lines = [line for line in re.findall(r"`(orthant [^`]*)`", text)
+                 if not line.startswith(("orthant fit", "orthant validate"))]
+        self.assertGreater(len(lines), 12)
+        with tempfile.TemporaryDirectory() as folder:
+            for source, name in (("scenes/yaml/incline.yaml", "slope.yaml"), ("tests/data/fclib/CubeH8.hdf5", "problem.hdf5"),
+                                 ("tests/data/fclib/FC3D_Example1_SBM.dat", "stack.dat")):
+                shutil.copy(ROOT / source, Path(folder, name))
+            for line in lines:
+                with self.subTest(line=line):
+                    if line.startswith("orthant run heap.yaml -o run"):  # each recipe begins a run
+                        shutil.rmtree(Path(folder, "run"), ignore_errors=True)
+                    run(line.replace("--time 20", "--time 0.15"), folder)
+                    if line == "orthant new heap":  # the lines matter here, not the length of the runs
+                        scene = Path(folder, "heap.yaml")
+                        short, count = re.subn(r"^run:\n  time: \S+", "run:\n  time: 0.1", scene.read_text(), flags=re.M)
+                        self.assertEqual(count, 1)
+                        scene.write_text(short)
+
     def test_commands_of_the_reference_run(self):
         """Lines of docs/command.md that are complete: they name a scene of the source tree."""
         text = (ROOT / "docs/command.md").read_text(encoding="utf-8")
@@ -58,4 +80,4 @@ class Docs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

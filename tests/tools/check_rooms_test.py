@@ -95,20 +95,40 @@ class Copy(unittest.TestCase):
         self.append("src/problem/problem.cpp", "#include <EigenPretender/Core>")
         self.expect("room 'problem' may not include <EigenPretender/Core>")
 
+    def test_header_of_a_room_that_is_needed(self):
+        self.append("src/math/shared.hpp", "#pragma once")
+        self.append("src/problem/problem.cpp", '#include "math/shared.hpp"')
+        self.assertEqual(run(self.root)[0], 0)
+
+    def test_header_of_a_room_that_is_not(self):
+        self.append("src/shape/shared.hpp", "#pragma once")
+        self.append("src/problem/problem.cpp", '#include "shape/shared.hpp"')
+        self.expect("room 'problem' may not include 'shape/shared.hpp'")
+
     def test_private_header_of_another_room(self):
-        self.append("src/math/secret.hpp", "#pragma once")
+        self.append("src/math/secret.hpp", "// math/secret.hpp: nothing. Private to\n// the room.\n#pragma once")
         self.append("src/problem/problem.cpp", '#include "math/secret.hpp"')
-        self.expect("'math/secret.hpp' is not a private header of room 'problem'")
+        self.expect("'math/secret.hpp' is private to the room 'math'")
 
     def test_private_header_in_public_one(self):
         self.append("src/math/secret.hpp", "#pragma once")
         self.append("include/orthant/math/law.hpp", '#include "math/secret.hpp"')
-        self.expect("a public header may not include the private 'math/secret.hpp'")
+        self.expect("a public header may not include 'math/secret.hpp'")
 
-    def test_private_header_in_a_test(self):
-        self.append("src/math/secret.hpp", "#pragma once")
-        self.append("tests/math/extra_test.cpp", '#include "../../src/math/secret.hpp"')
-        self.expect("outside src/ only public headers")
+    def test_header_of_a_room_by_a_way_round(self):
+        self.append("src/math/shared.hpp", "#pragma once")
+        self.append("tests/math/extra_test.cpp", '#include "../../src/math/shared.hpp"')
+        self.expect("'../../src/math/shared.hpp' is not public")
+
+    def test_header_of_a_room_in_a_test(self):
+        self.append("src/math/shared.hpp", "#pragma once")
+        self.append("tests/math/extra_test.cpp", '#include "math/shared.hpp"')
+        self.assertEqual(run(self.root)[0], 0)
+
+    def test_header_of_a_room_in_the_command(self):
+        self.append("src/math/shared.hpp", "#pragma once")
+        self.append("apps/orthant/extra.cpp", '#include "math/shared.hpp"')
+        self.expect("'math/shared.hpp' is not public")
 
     def test_file_outside_the_rooms(self):
         self.append("src/attic/old.cpp", "int old();")

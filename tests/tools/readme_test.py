@@ -27,6 +27,29 @@ class Readme(unittest.TestCase):
                 with self.subTest(page=page.name, target=target):
                     self.assertTrue((page.parent / target).exists())
 
+    def test_one_version(self):
+        def found(path, pattern):
+            return re.search(pattern, (ROOT / path).read_text(encoding="utf-8"), re.M)[1]
+
+        version = found("CMakeLists.txt", r"^project\(orthant VERSION (\S+)")
+        self.assertEqual(found("pyproject.toml", r'^version = "(.*)"$'), version)
+        self.assertEqual(found("CITATION.cff", r"^version: (.*)$"), version)
+        self.assertIn(f"## [{version}]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+        minor = version.rsplit(".", 1)[0]
+        for path in ("docs/install.md", "docs/reference.md", "tests/packaging/consumer/CMakeLists.txt"):
+            self.assertEqual(found(path, r"find_package\(orthant (\S+) CONFIG"), minor, path)
+
+    def test_every_scene_is_in_the_gallery(self):
+        page = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+        for scene in sorted((ROOT / "scenes/yaml").glob("*.yaml")):
+            text = scene.read_text(encoding="utf-8")
+            description = re.search(r"^description: (.*)$", text, re.M)
+            if description is None:  # a part that others include
+                continue
+            with self.subTest(scene=scene.stem):
+                self.assertIn(f"| `{scene.stem}.yaml` | {description[1]} |", page)
+                self.assertIn(f'href="gallery/{scene.stem}.html"', page)
+
     def test_every_room_is_described(self):
         table = (ROOT / "cmake/rooms.txt").read_text(encoding="utf-8")
         page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

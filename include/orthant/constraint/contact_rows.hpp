@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // constraint/contact_rows.hpp: contacts => laws, rows D, biases b, compliances F.
-// One block a contact, in the order of the ContactSet: normal first, then the tangents, then the
-// rolling torques. The pyramid has three blocks a contact: normal, directions, sliding speed.
+// One block per contact, in the order of the ContactSet: normal first, then the tangents, then the
+// rolling torques. The pyramid has three blocks per contact: normal, directions, sliding speed.
 #pragma once
 
 #include <span>

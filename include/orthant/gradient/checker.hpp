@@ -54,7 +54,7 @@ struct GradientCheck {
     const Index all = compared + skipped;
     return all == 0 ? 1 : static_cast<double>(compared) / static_cast<double>(all);
   }
-  /// For a person: one line a row, the worst and the count at the end.
+  /// For a person: one line per row, the worst and the count at the end.
   std::string table() const;
 };
 

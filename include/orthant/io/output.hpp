@@ -16,7 +16,7 @@ void write_csv(const Trajectory& trajectory, const std::string& path);
 /// body.x, …; in a planar world x, y, theta (turns counted), vx, vy, omega. Throws Error.
 void write_wide_csv(const Trajectory& trajectory, const std::string& run, const std::string& path);
 
-/// bodies_*.vtp (a point a body: orientation, velocity, size), shapes_*.vtp (their surfaces),
+/// bodies_*.vtp (a point per body: orientation, velocity, size), shapes_*.vtp (their surfaces),
 /// contacts_*.vtp (force vectors, normals, set), parts_*.vtu (flexible parts: displacement, von
 /// Mises stress), and bodies.pvd, shapes.pvd, contacts.pvd, parts.pvd with the times, which
 /// ParaView opens as series. `run` is the folder the trajectory was read from.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // math/velocity_matrix.hpp: the matrix H of the balance of impulses, H v = k + Cᵀγ + Dᵀλ.
-// Three forms: one dense block a body (rigid bodies), sparse (finite elements, files from outside;
-// may be unsymmetric there), or an operator that multiplies and solves (dense mobility).
+// Three forms: one dense block per body (rigid bodies), sparse (finite elements, files from
+// outside; may be unsymmetric there), or an operator that multiplies and solves (dense mobility).
 #pragma once
 
 #include <Eigen/SparseCore>

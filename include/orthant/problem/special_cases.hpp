@@ -10,7 +10,7 @@
 
 namespace orthant {
 
-/// 0 <= z ⊥ M z + q >= 0: one Orthant block a row, everything in F.
+/// 0 <= z ⊥ M z + q >= 0: one Orthant block per row, everything in F.
 CanonicalProblem make_lcp(const SparseMatrix& M, const VecX& q);
 CanonicalProblem make_lcp(const MatX& M, const VecX& q);
 

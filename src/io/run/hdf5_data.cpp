@@ -26,6 +26,35 @@ constexpr unsigned kDeflate = 1;     // the fastest; higher levels gain a few pe
 constexpr std::uint64_t kMaxCompression = 1032;
 constexpr double kAlwaysAllowed = 64e6;  // bytes; segments of trajectories are smaller
 
+/// Eight bytes that mark a sum of all bytes before them, and the sum: a damaged file is refused
+/// before the HDF5 library sees it, which may crash on damaged headers. Files without it (of 0.1)
+/// are read.
+constexpr std::string_view kMark = "OrthSum1";
+
+/// FNV-1a over words of eight bytes, the last one filled up with zeros.
+std::uint64_t sum_of(std::string_view bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325U;
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
+    sum = (sum ^ word) * 0x100000001b3U;
+  }
+  return sum;
+}
+
+/// The path again, of a file whose sum fits, if it has one.
+const std::string& checked(const std::string& path) {
+  const std::string file = read_file(path);
+  const std::size_t end = kMark.size() + sizeof(std::uint64_t);
+  if (file.size() < end) return path;
+  const std::string_view all = file, body = all.substr(0, all.size() - end);
+  if (all.substr(body.size(), kMark.size()) != kMark) return path;
+  std::uint64_t sum = 0;
+  std::memcpy(&sum, file.data() + file.size() - sizeof sum, sizeof sum);
+  if (sum != sum_of(body)) throw Error(path, "is damaged: its checksum does not fit its content");
+  return path;
+}
+
 hid_t memory_access() {
   const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(id, std::size_t{4} << 20, 0);
@@ -203,15 +232,19 @@ void DataWriter::commit() {
   const ssize_t size = H5Fget_file_image(file_, nullptr, 0);
   if (size <= 0) throw Error(path_, "cannot be written");
   const auto count = static_cast<std::size_t>(size);
-  const auto image = std::make_unique_for_overwrite<char[]>(count);
+  const std::size_t whole = count + kMark.size() + sizeof(std::uint64_t);
+  const auto image = std::make_unique_for_overwrite<char[]>(whole);
   if (H5Fget_file_image(file_, image.get(), count) != size) throw Error(path_, "cannot be written");
-  write_file(path_, {image.get(), count});
+  const std::uint64_t sum = sum_of({image.get(), count});
+  std::memcpy(image.get() + count, kMark.data(), kMark.size());
+  std::memcpy(image.get() + whole - sizeof sum, &sum, sizeof sum);
+  write_file(path_, {image.get(), whole});
 }
 
 // --- reading -----------------------------------------------------------------------------------
 
 DataReader::DataReader(const std::string& path)
-    : path_(path), file_(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose) {
+    : path_(checked(path)), file_(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose) {
   if (!file_.valid()) throw Error(path_, "is not a readable HDF5 file");
   hsize_t size = 0;
   H5Fget_filesize(file_, &size);

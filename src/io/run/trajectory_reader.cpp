@@ -46,6 +46,7 @@ void append_contacts(Trajectory& t, const DataReader& in, const std::vector<std:
   for (std::size_t f = 0; f < static_cast<std::size_t>(T); ++f)
     if (offset[f] < 0 || offset[f + 1] < offset[f] || offset[f + 1] > offset.back())
       in.fail("contacts/offset", "must ascend");
+  std::vector<double> gap = in.doubles("contacts/gap", {K});  // first: K is what the file holds
   for (const std::size_t f : frames) {
     for (std::int64_t c = offset[f]; c < offset[f + 1]; ++c)
       kept.push_back(static_cast<std::size_t>(c));
@@ -58,7 +59,7 @@ void append_contacts(Trajectory& t, const DataReader& in, const std::vector<std:
   append_all(t.contact_point, in.doubles("contacts/point", {K, 3}), kept, 3, all);
   append_all(t.contact_normal, in.doubles("contacts/normal", {K, 3}), kept, 3, all);
   append_all(t.contact_impulse, in.doubles("contacts/impulse", {K, 3}), kept, 3, all);
-  append_all(t.contact_gap, in.doubles("contacts/gap", {K}), kept, 1, all);
+  append_all(t.contact_gap, std::move(gap), kept, 1, all);
 }
 
 void append_segment(Trajectory& t, const std::string& path, const TrajectoryOptions& options,

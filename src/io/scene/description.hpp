@@ -78,7 +78,7 @@ struct ShapeDescription {
   double major = 0, minor = 0;
   std::vector<double> half = {};
   std::vector<Vec3> points = {};
-  std::vector<double> triangles = {};  ///< corners of a mesh, 3 a triangle
+  std::vector<double> triangles = {};  ///< corners of a mesh, 3 per triangle
   int rows = 0;
   std::vector<double> heights = {};
   std::string file = {};

@@ -15,7 +15,7 @@ namespace {
 /// Three points after each other are a triangle.
 MeshTriangles from_points(std::vector<Vec3> points, const std::string& path) {
   if (points.size() % 3 != 0)
-    throw Error(path, "has " + std::to_string(points.size()) + " corners: not three a triangle");
+    throw Error(path, "has " + std::to_string(points.size()) + " corners: not three per triangle");
   MeshTriangles mesh;
   mesh.corners = std::move(points);
   for (std::size_t i = 0; i < mesh.corners.size(); i += 3) {

@@ -22,12 +22,12 @@ void add_urdf(const RobotDescription& robot, std::size_t number, ReadContext& co
 /// The same for MJCF. `whole`: the file is the scene, its time step that of the scene.
 void add_mjcf(const RobotDescription& robot, std::size_t number, ReadContext& context,
               SceneDescription& scene, const std::string* text = nullptr, bool whole = false);
-/// A mesh with more is refused; an STL has three a triangle.
+/// A mesh with more is refused; an STL has three per triangle.
 inline constexpr std::size_t kMaxMeshCorners = 6'000'000;
 inline constexpr std::size_t kMaxMeshFile = std::size_t{256} << 20;  // bytes
 /// Points of an STL (text or binary), OBJ or COLLADA file. Throws Error.
 std::vector<Vec3> read_mesh_points(const std::string& path);
-/// A surface: corners, and three of them a triangle.
+/// A surface: corners, and three of them per triangle.
 struct MeshTriangles {
   std::vector<Vec3> corners;
   std::vector<std::array<std::int32_t, 3>> triangles;

@@ -104,7 +104,7 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
           .add("points", &T::points, "their convex hull is the shape; of a mesh the corners",
                {.unit = "m", .only = {"hull", "polygon", "rounded_hull", "mesh"}})
           .add("triangles", &T::triangles,
-               "numbers of their corners, 3 a triangle, counter-clockwise from outside",
+               "numbers of their corners, 3 per triangle, counter-clockwise from outside",
                {.lo = 0, .only = {"mesh"}})
           .add("rows", &T::rows, "of heights, the first at the smallest y",
                {.lo = 2, .required = true, .only = {"height_field"}})

@@ -54,8 +54,8 @@ const Table<FlexibleDescription>& table_of<FlexibleDescription>() {
           .add("nodes", &T::nodes, "their places",
                {.unit = "m", .required = true, .only = {"mesh"}})
           .add("elements", &T::elements,
-               "numbers of their corners, one after the other: 4 a tetrahedron; where all nodes "
-               "have z = 0, 3 a triangle",
+               "numbers of their corners, one after the other: 4 per tetrahedron; where all nodes "
+               "have z = 0, 3 per triangle",
                {.required = true, .only = {"mesh"}})
           .add("young", &T::young, "Young's modulus; a planar part has unit thickness",
                {.unit = "Pa", .positive = true})
