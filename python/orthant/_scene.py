@@ -216,6 +216,11 @@ def _settings(x: StepSettings) -> Entry:
     return out
 
 
+def step_times(t: float, h: float, steps: int) -> list[float]:
+    """When each step begins, summed up as steps do: a table at these times has its very values there."""
+    return [float(x) for x in np.add.accumulate([t] + [h] * (steps - 1))]
+
+
 def scene_text(model: Model, parameters: Parameters, settings: StepSettings, state: State, u: Floats) -> str:
     """The scene file. Raises Error for what a scene file cannot say."""
     recipe = getattr(model, "_recipe", None)
@@ -239,7 +244,7 @@ def scene_text(model: Model, parameters: Parameters, settings: StepSettings, sta
     if writer.changed:
         raise Error(f"parameter '{min(writer.changed)}': was changed after the model was built, which a scene "
                     "file cannot say")
-    times = [float(state.t + i * settings.h) for i in range(len(u))]
+    times = step_times(state.t, settings.h, len(u))
     for i, actuator in enumerate(writer.out.get("actuators", [])):
         actuator |= {"times": times, "values": u[:, i]}
     scene = {"orthant": 1, **writer.out, "step": _settings(settings),

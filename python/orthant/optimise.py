@@ -28,7 +28,7 @@ from ._core import (Error, Model, Parameters, RolloutCertificate, ShootingMethod
                     TrajectoryOptions, TrajectoryStop)
 from ._cost import OwnCost, PathFunctions
 from ._ipopt import ipopt_round
-from ._scene import scene_text
+from ._scene import scene_text, step_times
 from ._simulate import rollout
 from ._trajectory import Trajectory, number_of
 
@@ -91,7 +91,7 @@ class Result:
 
     def tables(self) -> dict[str, dict[str, list[float]]]:
         """Controls as `times` and `values` of each actuator, for a scene file: `orthant run` replays them."""
-        times = [float(self.state.t + i * self.settings.h) for i in range(len(self.u))]
+        times = step_times(self.state.t, self.settings.h, len(self.u))
         return {name: {"times": times, "values": [float(x) for x in self.u[:, i]]}
                 for i, name in enumerate(self.model.actuator_names)}
 
