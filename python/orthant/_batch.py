@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._core import Error, Model, Outcome, Parameters, State, StepSettings
+from ._core import Error, Model, Outcome, Parameters, State, StepSettings, WarmStart
 
 Floats = NDArray[np.float64]
 #: One set for all worlds, one per world, all numbers (B, n), or some by name (each a number or (B,)).
@@ -98,10 +98,10 @@ def batch_arrays(model: Model, states: State | Sequence[State] | tuple[ArrayLike
 
 def _roll(model: Model, names: Parameters, settings: StepSettings, rows: Floats, q: Floats,
           v: Floats, controls: Floats | None, t: float, steps: int, every: int,
-          threads: int) -> dict[str, Any]:
+          threads: int, warm: list[WarmStart] | None = None) -> dict[str, Any]:
     """Some of the worlds; a function of the module, so that other processes find it."""
     return dict(_core.rollout_batch(model, names, settings, rows, q, v, controls, t, steps, every,
-                                    threads))
+                                    threads, warm))
 
 
 def _parts(worlds: int, executor: Executor) -> list[slice]:
@@ -115,8 +115,8 @@ def _parts(worlds: int, executor: Executor) -> list[slice]:
 def rollout_batch(model: Model, settings: StepSettings,
                   states: State | Sequence[State] | tuple[ArrayLike, ArrayLike], steps: int, *,
                   parameters: ParameterBatch | None = None, u: ArrayLike | None = None,
-                  every: int = 1, threads: int | None = None,
-                  executor: Executor | None = None) -> BatchTrajectory:
+                  every: int = 1, threads: int | None = None, executor: Executor | None = None,
+                  warm: list[WarmStart] | None = None) -> BatchTrajectory:
     """`steps` steps in B worlds that differ in state, parameters or controls.
 
     states: a State (for all), a list, or (q, v) with a leading dimension B; parameters: see
@@ -124,14 +124,17 @@ def rollout_batch(model: Model, settings: StepSettings,
     set by set_thread_count, 0 all cores. executor: any of concurrent.futures, or one with its
     submit() (ProcessPoolExecutor, mpi4py.futures.MPIPoolExecutor, a Dask client's): the worlds are
     shared out over its workers, each with one thread unless `threads` says more. The numbers depend
-    neither on threads nor on the executor. A world that fails says so in `outcome` and `errors` (its
+    neither on threads nor on the executor. warm: one WarmStart per world, updated in place (without an
+    executor). A world that fails says so in `outcome` and `errors` (its
     last good state is repeated); the others go on.
     """
     names, rows, q, v, flat, t = batch_arrays(model, states, steps, parameters, u)
     d: dict[str, Any]
     if executor is None:
         d = _roll(model, names, settings, rows, q, v, flat, t, steps, every,
-                  -1 if threads is None else threads)
+                  -1 if threads is None else threads, warm)
+    elif warm is not None:
+        raise Error("warm: the workers of an executor would change copies of it")
     else:
         def cut(x: Floats, part: slice) -> Floats:
             return x if len(x) == 1 else x[part]

@@ -57,14 +57,25 @@ class Program:
         self.n, self.T, self.np = self.nq + self.nv, problem.steps, len(problem._varied)
         self.stage = self.n + self.nu
         self.size = self.T * self.stage + self.n + self.np
+        # Functions of the path that are bounded: (frame, which), each a row after those of the steps.
+        low, high = ((np.zeros((self.T + 1, 0)),) * 2 if problem._path is None
+                     else (problem._path.lower, problem._path.upper))
+        self.bounded = np.argwhere(np.isfinite(low) | np.isfinite(high))
+        chosen = tuple(self.bounded.T)
+        self.rows = self.T * self.n + len(self.bounded)
+        zero = np.zeros(self.T * self.n)
+        self.lower, self.upper = np.concatenate([zero, low[chosen]]), np.concatenate([zero, high[chosen]])
         self._seen: dict[str, tuple[bytes, Any]] = {}
         first = np.arange(self.T) * self.stage
         rows = np.arange(self.T) * self.n
         parts = [_blocks(self.n, self.n, rows, first), _blocks(self.n, self.nu, rows, first + self.n),
                  _blocks(self.n, self.np, rows, np.full(self.T, self.size - self.np)),
                  (np.arange(self.T * self.n), (first[:, None] + self.stage + np.arange(self.n)).ravel())]
+        for i, (frame, _) in enumerate(self.bounded):
+            width = self._width(frame)
+            parts.append((np.full(width, self.T * self.n + i), frame * self.stage + np.arange(width)))
         self.jacobian_pattern = _Pattern(np.concatenate([p[0] for p in parts]),
-                                         np.concatenate([p[1] for p in parts]), (self.T * self.n, self.size))
+                                         np.concatenate([p[1] for p in parts]), (self.rows, self.size))
         r, c = np.triu_indices(self.stage)
         self._upper = r, c
         last_r, last_c = np.triu_indices(self.n)
@@ -74,6 +85,10 @@ class Program:
             np.concatenate([(first[:, None] + r).ravel(), self.T * self.stage + last_r, end]),
             np.concatenate([(first[:, None] + c).ravel(), self.T * self.stage + last_c, end]),
             (self.size, self.size))
+
+    def _width(self, frame: int) -> int:
+        """Numbers of a stage: the last has no controls."""
+        return self.stage if frame < self.T else self.n
 
     def split(self, z: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """q (T + 1, nq), v (T + 1, nv), u (T, nu), parameters varied."""
@@ -155,10 +170,23 @@ class Program:
             return self._seen["linear"][1]
         return self._once("linear" if jacobians else "steps", z, make)
 
+    def constraints(self, z: Floats) -> Floats:
+        """Defects, then the functions of the path."""
+        defects = self.steps(z, False)[0].ravel()
+        if self.problem._path is None:
+            return defects
+        value = self.problem._path(*self.split(z)[:3], False)
+        return np.concatenate([defects, value[tuple(self.bounded.T)]])
+
     def jacobian(self, z: Floats) -> Floats:
         """Values in the order of the pattern."""
         A, B, P = self.steps(z, True)[1]
-        return np.concatenate([A.ravel(), B.ravel(), P.ravel(), np.full(self.T * self.n, -1.0)])
+        values = [A.ravel(), B.ravel(), P.ravel(), np.full(self.T * self.n, -1.0)]
+        if self.problem._path is not None:
+            value, by = self.problem._path(*self.split(z)[:3], True)
+            by = by.reshape(*value.shape, self.stage)
+            values += [by[frame, which, :self._width(frame)] for frame, which in self.bounded]
+        return np.concatenate(values)
 
 
 def _function(casadi: Any, name: str, inputs: list[Any], outputs: list[Any],
@@ -202,7 +230,7 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
     program = Program(problem, options, threads)
     z, lower, upper = program.start(q, v)
     dense = casadi.Sparsity.dense
-    x, none, g = ("x", dense(program.size)), ("p", dense(0, 0)), ("g", dense(program.T * program.n))
+    x, none, g = ("x", dense(program.size)), ("p", dense(0, 0)), ("g", dense(program.rows))
     f = ("f", dense(1))
     jacobian, hessian = program.jacobian_pattern, program.hessian_pattern
     jacobian_places, hessian_places = jacobian.casadi(casadi), hessian.casadi(casadi)
@@ -222,19 +250,22 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
         values = float(scale) * program.expand(at)[1]
         return [casadi.DM(hessian_places, values[hessian.order])]
 
+    def slopes(at: Floats, *rest: Any) -> list[Any]:
+        values = program.jacobian(at)[jacobian.order]  # first: it has the defects as well
+        return [program.constraints(at), casadi.DM(jacobian_places, values)]
+
     functions = {
         "nlp": _function(casadi, "nlp", [x, none], [f, g], safe(
-            lambda at, *rest: [program.cost(at), program.steps(at, False)[0].ravel()])),
+            lambda at, *rest: [program.cost(at), program.constraints(at)])),
         "grad_f": _function(casadi, "grad_f", [x, none], [f, ("grad", dense(program.size))], safe(
             lambda at, *rest: [program.cost(at), program.expand(at)[0]])),
-        "jac_g": _function(casadi, "jac_g", [x, none], [g, ("jac", jacobian_places)], safe(
-            lambda at, *rest: [program.steps(at, True)[0].ravel(), casadi.DM(
-                jacobian_places, program.jacobian(at)[jacobian.order])])),
+        "jac_g": _function(casadi, "jac_g", [x, none], [g, ("jac", jacobian_places)], safe(slopes)),
         "hess_lag": _function(casadi, "hess_lag", [x, none, ("lam_f", dense(1)), ("lam_g", g[1])],
                               [("hess", hessian_places)], safe(hess))}
 
     def watch(*arguments: Any) -> list[Any]:
-        cost, defect = float(arguments[1]), float(np.abs(np.asarray(arguments[2])).max())
+        g_now = np.asarray(arguments[2]).ravel()[:program.T * program.n]
+        cost, defect = float(arguments[1]), float(np.abs(g_now).max())
         history.append((cost, 0.0, defect, 1.0, 0.0))
         try:
             return [1 if progress(len(history) - 1, cost, defect, 0.0) is False else 0]
@@ -242,8 +273,8 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
             failure.append(e)
             return [1]
 
-    names = [("x", program.size), ("f", 1), ("g", program.T * program.n), ("lam_x", program.size),
-             ("lam_g", program.T * program.n), ("lam_p", 0)]
+    names = [("x", program.size), ("f", 1), ("g", program.rows), ("lam_x", program.size),
+             ("lam_g", program.rows), ("lam_p", 0)]
     callback = _function(casadi, "watch", [(name, dense(size, 1 if size else 0)) for name, size in names],
                          [("ret", dense(1))], watch)
     given: dict[str, Any] = {
@@ -263,7 +294,7 @@ def search(problem: Problem, options: TrajectoryOptions, progress: Callable[...,
     except RuntimeError as e:
         raise Error(f"ipopt: {str(e).strip().splitlines()[-1]}") from None
     try:
-        found = solver(x0=z, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+        found = solver(x0=z, lbx=lower, ubx=upper, lbg=program.lower, ubg=program.upper)
     except RuntimeError:
         if failure:
             raise failure[0] from None

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import copyreg
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from . import _core
 from ._core import Error, FollowSpec, ForceCallback, Model, MotorSpec, Shape, ShapeKind, ShapeSpec
+from ._field import Field
 
-_CALLS = ("add_material", "add_material_pair", "add_body", "add_joint", "add_flexible",
-          "add_body_force", "add_point_force", "add_spring", "add_force", "add_node_force",
-          "add_joint_actuator", "add_body_actuator", "set_gravity", "set_law")
+#: All calls that make a model what it is, but add_field, which is more than its namesake.
+_CALLS = tuple(name for name in dir(_core.ModelBuilder)
+               if name.startswith(("add_", "set_", "exclude")) and name != "add_field")
 
 _Recipe = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
 
@@ -35,6 +36,24 @@ class ModelBuilder(_core.ModelBuilder):
         if self._recipe is not None:
             setattr(model, "_recipe", list(self._recipe))
         return model
+
+    def add_field(self, name: str, bodies: str | Sequence[str],
+                  field: str | Sequence[str] | Callable[..., Any], *, backend: str = "numpy") -> None:
+        """A force [N] at the centre of mass of each of `bodies`, by place, velocity and time.
+
+        field: formulas of x, y, z, r, vx, vy, vz, t (one for each component, or one for all, in which x is
+        the component), fast and exact; or a function F(x, v, t) that returns two or three numbers, which
+        `backend` differentiates: "numpy" (by differences), "jax" or "torch".
+        """
+        names = [bodies] if isinstance(bodies, str) else list(bodies)
+        if callable(field):
+            for body in names:
+                self.add_force(f"{name}/{body}", body, Field(body, field, backend))
+            return
+        texts = [field] if isinstance(field, str) else list(field)
+        super().add_field(name, names, texts)
+        if self._recipe is not None:
+            self._recipe.append(("add_field", (name, names, texts), {}))
 
     def divide(self, *arguments: Any, **named: Any) -> Any:
         self._recipe = None  # the bodies are no longer those of the calls

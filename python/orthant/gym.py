@@ -99,6 +99,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         rest = self.task.model.rest_state()
         self.q: Floats = np.tile(rest.q, (num_envs, 1))  #: (num_envs, q_size)
         self.v: Floats = np.tile(rest.v, (num_envs, 1))  #: (num_envs, v_size)
+        self._warm = [WarmStart() for _ in range(num_envs)]
         self._done = np.zeros(num_envs, dtype=int)
         self._over = np.zeros(num_envs, dtype=bool)
 
@@ -106,6 +107,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         for i in np.flatnonzero(worlds):
             x = self.task.start(self._rngs[i])
             self.q[i], self.v[i], self._done[i] = x.q, x.v, 0
+            self._warm[i] = WarmStart()
 
     def reset(self, *, seed: int | list[int | None] | None = None,
               options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
@@ -125,7 +127,9 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self._begin(again)
         u = np.repeat((a * self.task.strength)[:, None, :], self.task.frame_skip, axis=1)
         runs = rollout_batch(self.task.model, self.settings, (self.q, self.v), self.task.frame_skip, u=u,
-                             every=self.task.frame_skip, threads=self._threads)
+                             every=self.task.frame_skip, threads=self._threads, warm=self._warm)
+        for i in np.flatnonzero(again):
+            self._warm[i] = WarmStart()  # it did not move
         moves = ~again
         self.q[moves], self.v[moves] = runs.q[moves, -1], runs.v[moves, -1]
         self._done += moves

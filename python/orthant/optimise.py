@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
@@ -24,8 +26,9 @@ from ._bar import Bar, Progress
 from ._baselines import adam, cma_es, randomised_gradient, smoothed
 from ._core import (Error, Model, Parameters, RolloutCertificate, ShootingMethod, State, StepSettings,
                     TrajectoryOptions, TrajectoryStop)
-from ._cost import OwnCost
+from ._cost import OwnCost, PathFunctions
 from ._ipopt import ipopt_round
+from ._scene import scene_text, step_times
 from ._simulate import rollout
 from ._trajectory import Trajectory, number_of
 
@@ -54,7 +57,7 @@ class Result:
     v: Floats = field(repr=False)  #: (steps + 1, v_size)
     values: dict[str, float]  #: initial numbers ("ball.vx") and parameters that were varied
     cost: float
-    violation: float  #: largest, of the bounds of states
+    violation: float  #: largest, of the bounds of states and of constraints
     defect: float  #: largest, of multiple shooting
     iterations: int
     evaluations: int  #: motions or sets of steps
@@ -78,9 +81,17 @@ class Result:
         return rollout(self.model, self.parameters, self.settings, self.state, len(self.u), u=u,
                        progress=False)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a scene file that is this motion: `orthant run FILE` replays it, `orthant view` shows it.
+
+        The model must be one that ModelBuilder made; what a scene file cannot say is an Error.
+        """
+        text = scene_text(self.model, self.parameters, self.settings, self.state, self.u)
+        Path(path).write_text(text, encoding="utf-8")
+
     def tables(self) -> dict[str, dict[str, list[float]]]:
         """Controls as `times` and `values` of each actuator, for a scene file: `orthant run` replays them."""
-        times = [float(self.state.t + i * self.settings.h) for i in range(len(self.u))]
+        times = step_times(self.state.t, self.settings.h, len(self.u))
         return {name: {"times": times, "values": [float(x) for x in self.u[:, i]]}
                 for i, name in enumerate(self.model.actuator_names)}
 
@@ -131,6 +142,7 @@ class Problem:
         self._bounds: dict[str, tuple[Floats, Floats]] = {}
         self._guess: tuple[Floats, Floats] | None = None
         self._own: OwnCost | None = None
+        self._path: PathFunctions | None = None
 
     # What may vary.
 
@@ -199,6 +211,17 @@ class Problem:
         low, high = self._bounds.setdefault(
             kind, (np.full(shape, -np.inf), np.full(shape, np.inf)))
         low[frames, place], high[frames, place] = lower, upper
+
+    def constrain(self, function: Callable[..., Any], lower: ArrayLike = -np.inf,
+                  upper: ArrayLike = np.inf, at: Frames = "all", *, backend: str = "numpy") -> None:
+        """What function(q, v, u) returns, a number or a vector, stays within bounds at the frames `at`.
+
+        Equal bounds: an equation. u is zero at the last frame. backend: as in cost().
+        """
+        m = self.model
+        if self._path is None:
+            self._path = PathFunctions(m.q_size, m.v_size, m.control_count, self.steps + 1)
+        self._path.add(function, backend, self._frames(at), lower, upper, self.state.q, self.state.v)
 
     def guess(self, u: ArrayLike | None = None, q: ArrayLike | None = None,
               v: ArrayLike | None = None) -> None:
@@ -370,6 +393,9 @@ class Problem:
             spec[f"{kind}_weight"], spec[f"{kind}_target"] = self._weights.get(kind, (None, None))
         for kind in ("q", "v"):
             spec[f"{kind}_lower"], spec[f"{kind}_upper"] = self._bounds.get(kind, (None, None))
+        spec["path"] = self._path
+        spec["path_lower"], spec["path_upper"] = (
+            (None, None) if self._path is None else (self._path.lower, self._path.upper))
         spec["q_guess"], spec["v_guess"] = (None, None) if self._guess is None else self._guess
         return spec
 

@@ -97,7 +97,7 @@ constexpr double kMostBytes = 1e12;  // more is a slip, not a wish
 nb::dict python_rollout_batch(const Model& model, const Parameters& names,
                               const StepSettings& settings, nb::object parameters, nb::object q,
                               nb::object v, nb::object u, double t, std::int64_t steps,
-                              std::int64_t every, int threads) {
+                              std::int64_t every, int threads, nb::object given_warm) {
   if (every < 1) throw Error("every", "must be >= 1, got " + std::to_string(every));
   const BatchInput in(model, names, parameters, q, v, u, t, steps);
   const std::size_t B = in.worlds, nq = static_cast<std::size_t>(model.q_size()),
@@ -110,6 +110,13 @@ nb::dict python_rollout_batch(const Model& model, const Parameters& names,
   std::vector<double> all_q(B * frames * nq), all_v(B * frames * nv), outcome(B, 0), failed(B, 0),
       residual(B, 0), deepest(B, 0);
   std::vector<std::string> errors(B);
+  std::vector<WarmStart*> last(B, nullptr);
+  if (!given_warm.is_none()) {
+    if (nb::len(given_warm) != B)
+      throw Error("warm", "expected one per world, " + std::to_string(B) + ", got " +
+                              std::to_string(nb::len(given_warm)));
+    for (std::size_t w = 0; w < B; ++w) last[w] = nb::cast<WarmStart*>(given_warm[w]);
+  }
   Interrupts interrupts;
   const auto one = [&](std::size_t w) {
     const Track track{all_q.data() + w * frames * nq, all_v.data() + w * frames * nv};
@@ -120,7 +127,8 @@ nb::dict python_rollout_batch(const Model& model, const Parameters& names,
       const Parameters p = in.parameters_of(w);
       if (!p.values.allFinite()) validate(model, p);
       validate(model, x);
-      WarmStart warm;
+      WarmStart fresh;
+      WarmStart& warm = last[w] != nullptr ? *last[w] : fresh;
       run(model, p, settings, {in.controls_of(w), model.control_count()}, x, warm, steps,
           [&](std::int64_t i, const State& s, const StepReport& report) {
             outcome[w] = std::max(outcome[w], static_cast<double>(report.outcome));
@@ -164,9 +172,11 @@ void bind_batch(nb::module_& m) {
   m.def("rollout_batch", &python_rollout_batch, nb::arg("model"), nb::arg("names"),
         nb::arg("settings"), nb::arg("parameters"), nb::arg("q"), nb::arg("v"), nb::arg("u").none(),
         nb::arg("t"), nb::arg("steps"), nb::arg("every"), nb::arg("threads"),
+        nb::arg("warm").none() = nb::none(),
         nb::sig("def rollout_batch(model: Model, names: Parameters, settings: StepSettings, "
                 "parameters: object, q: object, v: object, u: object | None, t: float, steps: int, "
-                "every: int, threads: int) -> dict[str, typing.Any]"));
+                "every: int, threads: int, warm: list[WarmStart] | None = None) -> dict[str, "
+                "typing.Any]"));
 }
 
 }  // namespace orthant::python

@@ -7,6 +7,7 @@
 
 #include "common.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/force/field.hpp"
 #include "orthant/model/division.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "state.hpp"
@@ -518,6 +519,17 @@ void bind_forces(nb::class_<ModelBuilder>& c) {
             b.add_force(CallbackSpec{std::move(name), std::move(body), std::move(callback)});
           },
           nb::arg("name"), nb::arg("body"), nb::arg("callback"), "A force of your own.")
+      .def(
+          "add_field",
+          [](ModelBuilder& b, const std::string& name, const std::vector<std::string>& bodies,
+             const std::vector<std::string>& formulas) {
+            const VectorFormula formula = vector_formula(formulas, "field '" + name + "'");
+            for (const std::string& body : bodies)  // one each, so that each has its derivatives
+              b.add_force(CallbackSpec{name + "/" + body, body,
+                                       field_force(formula, body, "field '" + name + "'")});
+          },
+          nb::arg("name"), nb::arg("bodies"), nb::arg("formulas"),
+          "A force [N] at the centre of mass by formulas of x, y, z, r, vx, vy, vz, t.")
       .def(
           "add_joint_actuator",
           [](ModelBuilder& b, std::string name, std::string joint, double gear,

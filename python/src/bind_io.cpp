@@ -26,8 +26,9 @@ void bind_io(nb::module_& m) {
             if (steps < 0) throw Error("steps", "must be >= 0, got " + std::to_string(steps));
             RowMatX u(steps, s.model.control_count());
             VecX row;
-            for (std::int64_t i = 0; i < steps; ++i) {
-              s.controls_at(s.state.t + static_cast<double>(i) * s.settings.h, row);
+            double t = s.state.t;  // summed up as the steps of a run do
+            for (std::int64_t i = 0; i < steps; ++i, t += s.settings.h) {
+              s.controls_at(t, row);
               u.row(i) = row.transpose();
             }
             return to_numpy(std::move(u));

@@ -77,6 +77,42 @@ StageCost cost_of(const Model& model, nb::object callable, Index steps) {
   };
 }
 
+/// path(q, v, u, derivatives) => values (frames, rows), or these and their derivatives by the
+/// numbers of (q, v, u), (frames, rows * numbers).
+PathConstraint path_of(const Model& model, const nb::dict& d, Index steps) {
+  const nb::object callable = nb::borrow(d["path"]);
+  PathConstraint out;
+  if (callable.is_none()) return out;
+  const Index frames = steps + 1;
+  out.lower = to_matrix(nb::borrow(d["path_lower"]), "path_lower", frames, kAny).transpose();
+  out.upper = to_matrix(nb::borrow(d["path_upper"]), "path_upper", frames, kAny).transpose();
+  const auto rows = static_cast<Index>(out.lower.rows());
+  out.function = [&model, callable, frames, rows](const MatX& q, const MatX& v, const MatX& u,
+                                                  bool derivatives, MatX& value,
+                                                  std::vector<MatX>& jacobian) {
+    const nb::gil_scoped_acquire gil;
+    const Index nq = model.q_size(), nv = model.v_size(), nu = model.control_count(),
+                m = nq + nv + nu;
+    const nb::object given =
+        callable(to_numpy(RowMatX(q.transpose())), to_numpy(RowMatX(v.transpose())),
+                 to_numpy(RowMatX(u.transpose())), derivatives);
+    if (!derivatives) {
+      value = to_matrix(given, "path", frames, rows).transpose();
+      return;
+    }
+    const nb::tuple parts = nb::cast<nb::tuple>(given);
+    value = to_matrix(parts[0], "path", frames, rows).transpose();
+    const RowMatX by = to_matrix(parts[1], "derivative of the path", frames, rows * m);
+    for (Index i = 0; i < frames; ++i) {
+      const Eigen::Map<const RowMatX> J(by.row(i).data(), rows, m);
+      MatX& out_i = jacobian[static_cast<std::size_t>(i)];
+      out_i.leftCols(nv) = J.leftCols(nq) * tangent_map(model, q.col(i));
+      out_i.rightCols(nv + nu) = J.rightCols(nv + nu);
+    }
+  };
+  return out;
+}
+
 TrajectoryProblem problem_of(const Model& model, const Parameters& parameters,
                              const StepSettings& settings, const StateHolder& state, Index steps,
                              const nb::dict& d) {
@@ -114,6 +150,7 @@ TrajectoryProblem problem_of(const Model& model, const Parameters& parameters,
   p.v_guess = transposed(d, "v_guess", nv, steps + 1);
   const nb::object more = nb::borrow(d["cost"]);
   if (!more.is_none()) p.more = cost_of(model, more, steps);
+  p.path = path_of(model, d, steps);
   return p;
 }
 

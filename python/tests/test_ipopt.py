@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import runpy
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +29,29 @@ def test_agrees_with_the_methods_of_the_library(hessian):
     assert best.history.shape == (best.iterations + 1, 5)
 
 
+@needs_ipopt
+def test_constraints_are_rows_of_the_program():
+    free = slide().solve("gauss_newton")
+    most = 0.8 * (free.u[:, 0] * free.v[:-1, 0]).max()
+    p = slide()
+    p.constrain(lambda q, v, u: np.array([u[0] * v[0]]), upper=most)
+    best = p.solve("ipopt", tolerance=1e-8, max_iterations=300, progress=False)
+    assert best.converged and (best.u[:, 0] * best.v[:-1, 0]).max() <= most + 1e-5
+    assert best.cost == pytest.approx(p.solve("ilqr", max_iterations=300, progress=False).cost, rel=1e-2)
+
+
+@needs_ipopt
+def test_a_second_opinion_on_the_catapult(monkeypatch):
+    """From its stated start IPOPT ends at a kink; iLQR's answer fulfils its conditions too."""
+    monkeypatch.setenv("ORTHANT_QUICK", "1")
+    example = Path(__file__).resolve().parents[1] / "examples/19_catapult.py"
+    found = runpy.run_path(str(example))
+    p, best = found["p"], found["best"]
+    p.guess(u=best.u)
+    again = p.solve("ipopt", tolerance=1e-6, max_iterations=60, progress=False)
+    assert again.converged and again.cost == pytest.approx(best.cost, rel=1e-4)
+
+
 def test_functions_of_the_program_against_differences():
     p = ot.optimise.Problem(spinner(), 4, h=0.05)
     p.vary_controls(-5, 5)
@@ -37,10 +62,11 @@ def test_functions_of_the_program_against_differences():
     p.cost(lambda q, v, u: v[0] ** 2 * u[1])
     p.guess(u=np.random.default_rng(0).uniform(-1, 1, (4, 3)))
     run = ot.rollout(p.model, p.parameters, p.settings, p.state, 4, u=p.u)
+    p.constrain(lambda q, v, u: np.array([q[0] * v[3], u[0] * v[4]]), -3.0, [1.0, np.inf])
     program = Program(p, ot.TrajectoryOptions(), 1)
     z, lower, upper = program.start(run.q, run.v)
     z = z + 0.01 * np.random.default_rng(1).standard_normal(z.size)  # no motion, quaternions not of length 1
-    dense = np.zeros((program.T * program.n, program.size))
+    dense = np.zeros((program.rows, program.size))
     pattern = program.jacobian_pattern
     for j in range(program.size):
         for k in range(pattern.indptr[j], pattern.indptr[j + 1]):
@@ -51,7 +77,7 @@ def test_functions_of_the_program_against_differences():
         d[j] = step
         slope = (program.cost(z + d) - program.cost(z - d)) / (2 * step)
         assert program.expand(z)[0][j] == pytest.approx(slope, rel=1e-5, abs=1e-6)
-        column = (program.steps(z + d, False)[0] - program.steps(z - d, False)[0]).ravel() / (2 * step)
+        column = (program.constraints(z + d) - program.constraints(z - d)) / (2 * step)
         np.testing.assert_allclose(dense[:, j], column, rtol=1e-5, atol=1e-6)
 
 

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -30,6 +31,44 @@ def slide(steps: int = 30) -> ot.optimise.Problem:
     p.effort(1e-4)
     p.guess(u=np.full((steps, 1), 12.0))
     return p
+
+
+def swing() -> ot.Model:
+    """An arm of three bodies on hinges about three axes: 36 numbers of a state, 6 of which can change."""
+    b = ot.ModelBuilder()
+    for i, (name, above, axis) in enumerate((("upper", "world", (0, 1, 0)), ("fore", "upper", (1, 0, 0)),
+                                             ("hand", "fore", (0, 1, 0)))):
+        b.add_body(name, position=(0, 0, -0.2 - 0.4 * i), mass=1.0 - 0.2 * i, shapes=[ot.Shape.box(0.03, 0.05, 0.2)])
+        b.add_joint(name, ot.JointKind.Revolute, name, above, anchor=(0, 0, -0.4 * i), axis=axis)
+        b.add_joint_actuator(name, name)
+    return b.build()
+
+
+def stand(steps: int) -> ot.optimise.Problem:
+    """A quadruped of nine bodies is to stay where it is after a knock."""
+    from orthant._tasks import Stand
+
+    task = Stand()
+    p = ot.optimise.Problem(task.model, steps, settings=task.settings.replace(h=0.02))
+    p.vary_controls(-20, 20)
+    p.effort(2e-4)
+    p.state.v[task.model.v_slice("torso")][0] = 0.5
+    for what, goal, weight in (("z", task.height, 100), ("vx", 0, 2), ("wy", 0, 0.3)):
+        p.track("torso", what, goal, weight)
+    return p
+
+
+def test_the_exact_gradient_is_zero_where_ilqr_ends():
+    """It linearises along what can come about, not along every number of a state: nothing is left out."""
+    p = ot.optimise.Problem(swing(), 20, h=0.02, solver=ot.SolveSettings(tolerance=1e-13))
+    p.vary_controls()
+    p.effort(1e-2)
+    for what, goal in (("x", 0.6), ("y", 0.3), ("z", -0.5), ("vx", 0.0)):
+        p.track("hand", what, goal, 10, at="final")
+    first = np.abs(p.gradient().u).max()
+    best = p.solve("ilqr", tolerance=1e-16, max_iterations=100, progress=False)
+    p.guess(u=best.u)
+    assert np.abs(p.gradient().u).max() < 1e-6 * first
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -117,6 +156,44 @@ def test_bounds_of_states():
     assert slide().solve("ilqr").of("block", "vx").max() > 1.0
 
 
+@pytest.mark.parametrize("method", ["ilqr", "gauss_newton", "multiple_shooting"])
+def test_constraints_are_functions_of_ones_own(method):
+    """A power that may not be exceeded, of state and control; and two numbers that must be equal."""
+    free = slide().solve("ilqr")
+    most = 0.8 * (free.u[:, 0] * free.v[:-1, 0]).max()
+    p = slide()
+    p.constrain(lambda q, v, u: u[0] * v[0], upper=most)
+    best = p.solve(method, max_iterations=300, progress=False)
+    assert best.violation < 1e-5 and (best.u[:, 0] * best.v[:-1, 0]).max() <= most + 1e-5
+    assert best.cost > free.cost and abs(best.of("block", "x")[-1] - 0.5) < 0.05
+
+
+def test_constraints_at_frames_and_by_other_backends():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    results = []
+    for backend in ("numpy", "jax"):
+        p = slide()
+        p.constrain(lambda q, v, u: q[3:4] - 0.2, 0.0, 0.0, at=20, backend=backend)
+        best = p.solve("gauss_newton", max_iterations=100)
+        assert best.violation < 1e-6 and best.of("block", "x")[20] == pytest.approx(0.2, abs=1e-6)
+        results.append(best.cost)
+    assert results[0] == pytest.approx(results[1], rel=1e-6)
+
+
+def test_constraints_that_are_wrong_are_named():
+    p = slide(5)
+    with pytest.raises(ot.Error, match=r"lower bounds of the constraint: expected a number or shape \(2,\)"):
+        p.constrain(lambda q, v, u: q[:2], np.zeros(3))
+    with pytest.raises(ot.Error, match="bounds of the constraint: are empty"):
+        p.constrain(lambda q, v, u: q[0], 1.0, 0.0)
+    with pytest.raises(ot.Error, match="constraint: a function must return one number or a vector"):
+        p.constrain(lambda q, v, u: np.zeros((2, 2)), 0.0)
+    p.constrain(lambda q, v, u: float("nan"), 0.0)
+    with pytest.raises(ot.Error, match="path: a function that is bounded is not finite"):
+        p.solve(progress=False)
+
+
 def test_smoothing_moves_a_block_that_sticks():
     p = slide()
     p.guess(u=np.full((30, 1), 5.0))  # sticks: the exact gradient says nothing
@@ -125,9 +202,21 @@ def test_smoothing_moves_a_block_that_sticks():
     assert abs(best.of("block", "x")[-1] - 0.5) < 0.02
 
 
-def test_same_bits_on_any_number_of_threads():
-    one, two = (slide().solve("multiple_shooting", threads=n, max_iterations=8) for n in (1, 2))
+@pytest.mark.parametrize("method", METHODS)
+def test_same_bits_on_any_number_of_threads(method):
+    one, two = (slide().solve(method, threads=n, max_iterations=8) for n in (1, 2))
     np.testing.assert_array_equal(one.u, two.u)
+    np.testing.assert_array_equal(one.history, two.history)
+
+
+def test_same_bits_where_a_step_takes_many_products():
+    """A quadruped: the products of one step are shared out over the threads."""
+    results = []
+    for threads in (1, 2):
+        p = stand(6)
+        results.append(p.solve("ilqr", threads=threads, max_iterations=2, progress=False))
+    np.testing.assert_array_equal(results[0].u, results[1].u)
+    assert results[0].cost < results[0].history[0, 0]
 
 
 def test_errors_name_what_is_wrong():
@@ -173,6 +262,10 @@ def test_errors_name_what_is_wrong():
         p.vary_initial("block", "vx", 2, 1)
     with pytest.raises(ot.Error, match="bounds of body/block.mass: are empty"):
         p.vary_parameter("body/block.mass", 2, 1)
+    p.vary_initial("block", "vx")
+    p.vary_initial("block", "vx")
+    with pytest.raises(ot.Error, match="varies twice"):
+        p.solve(progress=False)
     held = ot.optimise.Problem(block_world(), 5)
     with pytest.raises(ot.Error, match="nothing varies"):
         held.solve()
@@ -214,6 +307,29 @@ def test_ctrl_c_returns_the_best_so_far():
     assert best.stop == ot.TrajectoryStop.Interrupted and best.iterations == 2
     assert best.cost < best.history[0, 0]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+CTRL_C = """
+import sys, time
+sys.path[:0] = {path!r}
+from test_optimise import slide
+p = slide(60)
+def slowly(*now):
+    print("goes", flush=True)
+    time.sleep(0.3)
+best = p.solve("lbfgs", max_iterations=100000, tolerance=0.0, progress=slowly)
+print(best.stop.name, best.iterations > 0, best.cost < best.history[0, 0], best.run().steps)
+"""
+
+
+def test_ctrl_c_from_the_keyboard_returns_the_best_so_far():
+    """A real signal, to a process of its own."""
+    code = CTRL_C.format(path=[str(Path(ot.__file__).parents[1]), str(Path(__file__).parent)])
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline().strip() == "goes"
+        child.send_signal(signal.SIGINT)
+        words = [w for w in child.stdout.read().split() if w != "goes"]
+        assert child.wait(timeout=60) == 0 and words == ["Interrupted", "True", "True", "60"]
 
 
 def test_mpc_holds_a_block_on_its_mark():

@@ -12,6 +12,7 @@
 #include "force/fe/flexible.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/parallel.hpp"
+#include "orthant/force/callback.hpp"
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/free_rotation_kernel.hpp"
 
@@ -143,19 +144,6 @@ void add_spring(const Model& model, const SpringElement& e, const VecX& v, doubl
   add_matrix(model, e, S, dynamics, H);
 }
 
-using BodyMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor, 6, 6>;
-
-/// The symmetric part of a square matrix with its positive eigenvalues set to 0.
-BodyMatrix negative_part(const double* values, Index n) {
-  const BodyMatrix A = Eigen::Map<const BodyMatrix>(values, n, n);
-  const BodyMatrix even = 0.5 * (A + A.transpose());
-  const Eigen::SelfAdjointEigenSolver<BodyMatrix> eigen(even);
-  const Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 6, 1> clipped = eigen.eigenvalues().cwiseMin(0);
-  const BodyMatrix P =
-      eigen.eigenvectors() * clipped.asDiagonal() * eigen.eigenvectors().transpose();
-  return 0.5 * (P + P.transpose());
-}
-
 void add_callback(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
                   double t, const Force& force, double h, VelocityMatrix& H, VecX& k) {
   const Body& body = model.body(force.a);
@@ -163,7 +151,7 @@ void add_callback(const Model& model, const Parameters& parameters, const VecX& 
   double f_q[36] = {}, f_v[36] = {};
   const auto size = static_cast<std::size_t>(n) * n;
   if (!force.callback->derivatives(model, parameters, q, v, t, {f_q, size}, {f_v, size})) return;
-  const BodyMatrix Q = negative_part(f_q, n), V = negative_part(f_v, n);
+  const ForceMatrix Q = implicit_part(f_q, n), V = implicit_part(f_v, n);
   double* block = H.block(body.dynamic);
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < n; ++j) block[i * n + j] -= h * h * Q(i, j) + h * V(i, j);
@@ -185,6 +173,16 @@ void make_sparse(Dynamics& dynamics, VelocityMatrix& H) {
 }
 
 }  // namespace
+
+ForceMatrix implicit_part(const double* derivative, Index n) {
+  const ForceMatrix A = Eigen::Map<const ForceMatrix>(derivative, n, n);
+  const ForceMatrix even = 0.5 * (A + A.transpose());
+  const Eigen::SelfAdjointEigenSolver<ForceMatrix> eigen(even);
+  const Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 6, 1> clipped = eigen.eigenvalues().cwiseMin(0);
+  const ForceMatrix P =
+      eigen.eigenvectors() * clipped.asDiagonal() * eigen.eigenvectors().transpose();
+  return 0.5 * (P + P.transpose());
+}
 
 namespace {
 

@@ -9,9 +9,42 @@
 #include "gradient/feature_margin.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
+#include "orthant/force/callback.hpp"
 
 namespace orthant::internal {
 namespace {
+
+/// Change of a user's derivatives along a step that counts, as a rate over the body's mass [1/s]:
+/// smaller ones are the noise of derivatives found by differences.
+constexpr double kBent = 1e-8;
+
+bool derivatives_at(const Model& model, const Parameters& parameters, const SolveRecord& x,
+                    const VecX& q, const VecX& v, const Force& force, double* f_q, double* f_v) {
+  const auto size = static_cast<std::size_t>(model.body(force.a).v_size);
+  std::fill(f_q, f_q + 36, 0.0);
+  std::fill(f_v, f_v + 36, 0.0);
+  return force.callback->derivatives(model, parameters, q, v, x.t + 0.5 * x.duration,
+                                     {f_q, size * size}, {f_v, size * size});
+}
+
+/// A user's force whose derivatives change from place to place: H changes with them, and how is not
+/// known. Seen at the end of the solve.
+bool bends(const Model& model, const Parameters& parameters, const SolveRecord& x,
+           const Force& force) {
+  const Body& body = model.body(force.a);
+  const Index n = body.v_size;
+  double q_here[36], v_here[36], q_there[36], v_there[36];
+  VecX v = x.v, q;
+  v.head(model.dynamic_v_size()) = x.solution.v;
+  boxplus(model, x.q, x.duration * v, q);
+  derivatives_at(model, parameters, x, x.q, x.v, force, q_here, v_here);
+  derivatives_at(model, parameters, x, q, v, force, q_there, v_there);
+  const auto change = [n](const double* a, const double* b) {
+    return (implicit_part(a, n) - implicit_part(b, n)).cwiseAbs().maxCoeff();
+  };
+  const double most = kBent * parameters.values[body.mass];
+  return x.duration * change(q_here, q_there) > most || change(v_here, v_there) > most;
+}
 
 bool depends_on_time(const Model& model) {
   for (const Force& force : model.forces())
@@ -28,12 +61,10 @@ bool depends_on_time(const Model& model) {
 
 bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
                           const Force& force, double* f_q, double* f_v) {
-  const auto size = static_cast<std::size_t>(model.body(force.a).v_size);
-  const double middle = x.t + 0.5 * x.duration;
-  std::fill(f_q, f_q + 36, 0.0);
-  std::fill(f_v, f_v + 36, 0.0);
-  return force.callback->derivatives(model, parameters, x.q, x.v, middle, {f_q, size * size},
-                                     {f_v, size * size});
+  const Index n = model.body(force.a).v_size;
+  if (!derivatives_at(model, parameters, x, x.q, x.v, force, f_q, f_v)) return false;
+  Eigen::Map<ForceMatrix>(f_v, n, n) -= implicit_part(f_v, n);
+  return true;
 }
 
 std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step) {
@@ -104,9 +135,11 @@ void Stage::set(const StageArguments& x, std::size_t index) {
     reason_ = "the lengths of intervals that inverting elements cut are held";
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];
-    if (force.kind == ForceKind::Callback &&
-        !callback_derivatives(model, parameters, record, force, f_q, f_v))
+    if (force.kind != ForceKind::Callback) continue;
+    if (!callback_derivatives(model, parameters, record, force, f_q, f_v))
       reason_ = "force '" + force.name + "' has no derivatives: held fixed";
+    else if (bends(model, parameters, record, force))
+      reason_ = "force '" + force.name + "' resists more in some places than in others: held fixed";
   }
   if (settings.impact_events && record.duration < settings.h && depends_on_time(model))
     reason_ = "forces and motors that depend on time are held while the time of an impact changes";

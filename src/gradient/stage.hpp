@@ -143,7 +143,8 @@ class Stage {
   Solution by_answer_;
 };
 
-/// body.derivatives() of a user's force, where it has them.
+/// Derivatives of k / h by the body's own q and v with a user's force, where it has any: f_q and
+/// f_v − V (force/callback.hpp), n x n, row-major.
 bool callback_derivatives(const Model& model, const Parameters& parameters, const SolveRecord& x,
                           const Force& force, double* f_q, double* f_v);
 

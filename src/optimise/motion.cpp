@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimise/motion.cpp: rollouts with feedback, steps from nodes, Jacobians.
+// optimise/motion.cpp: rollouts with feedback, steps from nodes.
 #include "optimise/motion.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
@@ -17,8 +18,9 @@ Motion first_guess(const TrajectoryProblem& p) {
   m.start = p.start;
   m.parameters = p.parameters;
   m.u = p.controls.size() != 0 ? p.controls : MatX(MatX::Zero(model.control_count(), p.steps));
-  m.q.resize(model.q_size(), p.steps + 1);
-  m.v.resize(model.v_size(), p.steps + 1);
+  // What a rollout that fails never reaches is no number.
+  m.q.setConstant(model.q_size(), p.steps + 1, std::numeric_limits<double>::quiet_NaN());
+  m.v.setConstant(model.v_size(), p.steps + 1, std::numeric_limits<double>::quiet_NaN());
   m.records.resize(static_cast<std::size_t>(p.steps));
   return m;
 }
@@ -121,38 +123,6 @@ void step_from_nodes(const TrajectoryProblem& p, const StageCosts& costs, Motion
   m.failed_steps = failed;
   m.finite = finite && m.q.allFinite() && m.v.allFinite();
   sum_up(costs, m);
-}
-
-void linearise(const TrajectoryProblem& p, const Motion& m, const StepGradientSettings& given,
-               std::vector<StepLinear>& out) {
-  const Model& model = *p.model;
-  const Index n = model.v_size(), nu = model.control_count();
-  const auto np = static_cast<Index>(p.varied.size());
-  StepGradientSettings settings = given;
-  settings.parameters = np > 0;
-  settings.force = true;  // a step that missed its tolerance by little still says where to go
-  out.resize(m.records.size());
-  parallel_for(out.size(), 1, [&](std::size_t begin, std::size_t end) {
-    StateCotangent unit{VecX::Zero(n), VecX::Zero(n)};
-    StepCotangent g;
-    for (std::size_t k = begin; k < end; ++k) {
-      StepLinear& x = out[k];
-      x.A.resize(2 * n, 2 * n);
-      x.B.resize(2 * n, nu);
-      x.P.resize(2 * n, np);
-      StepGradient gradient(model, m.parameters, p.settings, m.records[k], settings);
-      for (Index row = 0; row < 2 * n; ++row) {
-        double& one = row < n ? unit.q[row] : unit.v[row - n];
-        one = 1;
-        gradient.pull_back(unit, {}, g);
-        one = 0;
-        x.A.row(row) << g.q.transpose(), g.v.transpose();
-        if (nu > 0) x.B.row(row) = g.u.transpose();
-        for (Index j = 0; j < np; ++j)
-          x.P(row, j) = g.parameters[p.varied[static_cast<std::size_t>(j)].place];
-      }
-    }
-  });
 }
 
 }  // namespace orthant::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimise/motion.hpp: (start, controls, parameters) => states, records, defects, step Jacobians.
+// optimise/motion.hpp: (start, controls, parameters) => states, records, defects.
 #pragma once
 
 #include <functional>
@@ -26,11 +26,6 @@ struct Motion {
   double largest_defect() const { return defect.size() == 0 ? 0 : defect.cwiseAbs().maxCoeff(); }
 };
 
-/// d(x⁺) = A dx + B du + P dp, tangent coordinates; p are the parameters that vary.
-struct StepLinear {
-  MatX A, B, P;
-};
-
 Motion first_guess(const TrajectoryProblem& problem);
 
 /// Controls of step i, written into column i, from the state there; empty: as they are.
@@ -41,10 +36,6 @@ void roll(const TrajectoryProblem& problem, const StageCosts& costs, const Feedb
           Motion& motion, const MatX& gaps = {});
 /// Every step from its own node, in threads: fills records, defects, cost. Nodes stay.
 void step_from_nodes(const TrajectoryProblem& problem, const StageCosts& costs, Motion& motion);
-
-/// Exact Jacobians of all steps of `motion`, in threads.
-void linearise(const TrajectoryProblem& problem, const Motion& motion,
-               const StepGradientSettings& gradient, std::vector<StepLinear>& out);
 
 /// Cuts u to its bounds.
 double clip_control(const TrajectoryProblem& problem, Index control, Index step, double u);

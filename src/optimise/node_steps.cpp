@@ -2,7 +2,7 @@
 // optimise/node_steps.cpp: steps from nodes, their Jacobians turned from tangents to numbers.
 #include "orthant/optimise/node_steps.hpp"
 
-#include "optimise/motion.hpp"
+#include "optimise/linear_motion.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 
@@ -51,6 +51,7 @@ std::vector<NodeStep> node_steps(const TrajectoryProblem& problem, const MatX& q
   check(u, model.control_count(), T, "u");
   TrajectoryProblem p = problem;
   p.more = {};  // no cost is asked for
+  p.path = {};
   internal::Motion m = internal::first_guess(p);
   m.q.leftCols(T) = q.leftCols(T);
   MatX norm(nq, T);
@@ -63,7 +64,7 @@ std::vector<NodeStep> node_steps(const TrajectoryProblem& problem, const MatX& q
   m.u = u.leftCols(T);
   internal::step_from_nodes(p, internal::StageCosts(p), m);
   std::vector<internal::StepLinear> linear;
-  if (jacobians) internal::linearise(p, m, gradient, linear);
+  if (jacobians) internal::step_jacobians(p, m, gradient, linear);
   std::vector<NodeStep> out(static_cast<std::size_t>(T));
   parallel_for(out.size(), 4, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {

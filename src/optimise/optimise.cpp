@@ -42,6 +42,8 @@ void refuse_guess(const TrajectoryProblem& p, const StageCosts& costs, const Mot
                                 " of " + std::to_string(p.steps) + " costs " +
                                 to_text(stages[i].value));
   }
+  if (m.q.allFinite() && m.v.allFinite())
+    throw Error("path", "a function that is bounded is not finite at the first guess");
   throw Error("guess", "its motion is not finite");
 }
 
@@ -136,7 +138,7 @@ TrajectoryResult optimise(const TrajectoryProblem& p, const TrajectoryOptions& o
       result.stop = TrajectoryStop::NotFeasible;
       break;
     }
-    costs.next_round(motion.q, motion.v, motion.cost.violation);
+    costs.next_round(motion.q, motion.v, motion.u, motion.cost.violation);
     motion.cost = costs.evaluate(motion.q, motion.v, motion.u, motion.parameters.values, nullptr);
   }
   result.defect = motion.largest_defect();

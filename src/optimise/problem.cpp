@@ -114,10 +114,13 @@ void check_within(double x, double lower, double upper, const std::string& where
                            to_text(upper));
 }
 
+std::string name_of(const InitialVariable& x) {
+  return std::string("initial ") + (x.velocity ? "v[" : "q[") + std::to_string(x.place) + "]";
+}
+
 void check_initial(const TrajectoryProblem& p, const InitialVariable& x,
                    const std::vector<internal::QNumber>& numbers) {
-  const std::string where =
-      std::string("initial ") + (x.velocity ? "v[" : "q[") + std::to_string(x.place) + "]";
+  const std::string where = name_of(x);
   const Index size = x.velocity ? p.model->v_size() : p.model->q_size();
   if (x.place < 0 || x.place >= size)
     throw Error(where, "there are " + std::to_string(size) + " numbers");
@@ -152,12 +155,20 @@ void validate(const TrajectoryProblem& p) {
                          "' at step " + std::to_string(j));
   }
   const std::vector<internal::QNumber> numbers = internal::q_numbers(model);
-  for (const InitialVariable& x : p.initial) check_initial(p, x, numbers);
+  for (std::size_t i = 0; i < p.initial.size(); ++i) {
+    const InitialVariable& x = p.initial[i];
+    check_initial(p, x, numbers);
+    for (std::size_t j = 0; j < i; ++j)
+      if (p.initial[j].velocity == x.velocity && p.initial[j].place == x.place)
+        throw Error(name_of(x), "varies twice");
+  }
   for (const ParameterVariable& x : p.varied) {
     if (x.place < 0 || x.place >= p.parameters.values.size())
       throw Error("parameter " + std::to_string(x.place), "does not exist");
     const std::string where = "parameter '" + model.parameter_table().name(x.place) + "'";
     check_within(p.parameters.values[x.place], x.lower, x.upper, where);
+    for (const ParameterVariable* other = p.varied.data(); other != &x; ++other)
+      if (other->place == x.place) throw Error(where, "varies twice");
     if (!(x.weight >= 0) || !std::isfinite(x.target))
       throw Error(where, "its weight must be >= 0 and its target finite");
   }
@@ -166,6 +177,10 @@ void validate(const TrajectoryProblem& p) {
   check_pair(p.cost.u_weight, p.cost.u_target, nu, T, "cost of u");
   check_bounds(p.bounds.q_lower, p.bounds.q_upper, nq, T + 1, "bounds of q");
   check_bounds(p.bounds.v_lower, p.bounds.v_upper, nv, T + 1, "bounds of v");
+  check_bounds(p.path.lower, p.path.upper, static_cast<Index>(p.path.lower.rows()), T + 1,
+               "bounds of the path");
+  if (p.path.lower.size() != 0 && !p.path.function)
+    throw Error("bounds of the path", "there is no function that they bound");
   check_matrix(p.q_guess, nq, T + 1, "guess of q");
   check_matrix(p.v_guess, nv, T + 1, "guess of v");
   if ((p.q_guess.size() == 0) != (p.v_guess.size() == 0))

@@ -8,17 +8,6 @@ namespace orthant::internal {
 
 namespace {
 
-/// Where the unknowns of the start are in z.
-std::vector<Index> start_places(const TrajectoryProblem& p) {
-  const Index n = p.model->v_size();
-  const std::vector<QNumber> numbers = q_numbers(*p.model);
-  std::vector<Index> out;
-  for (const InitialVariable& x : p.initial)
-    out.push_back(x.velocity ? n + x.place : numbers[static_cast<std::size_t>(x.place)].v);
-  for (std::size_t i = 0; i < p.varied.size(); ++i) out.push_back(2 * n + static_cast<Index>(i));
-  return out;
-}
-
 /// H + damping (diag H + their mean): scale free, and positive where one number has no cost.
 MatX damped(const MatX& H, double damping) {
   MatX out = H;
@@ -31,39 +20,40 @@ MatX damped(const MatX& H, double damping) {
 
 }  // namespace
 
-VecX start_tangent(const TrajectoryProblem& p, const VecX& change) {
-  VecX z = VecX::Zero(2 * p.model->v_size() + static_cast<Index>(p.varied.size()));
-  const std::vector<Index> places = start_places(p);
-  for (std::size_t i = 0; i < places.size(); ++i) z[places[i]] = change[static_cast<Index>(i)];
-  return z;
-}
-
 RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const Motion& m,
-                     const std::vector<StepLinear>& steps,
-                     const std::vector<StageExpansion>& stages, double damping) {
-  const Index n = p.model->v_size(), nx = 2 * n, nu = p.model->control_count(), T = p.steps;
+                     const LinearMotion& linear, const std::vector<StageExpansion>& stages,
+                     double damping) {
+  const Index nu = p.model->control_count();
   const auto np = static_cast<Index>(p.varied.size());
-  const Index nz = nx + np;
   const bool vary = p.vary_controls && nu > 0;
   RiccatiSweep out;
-  const auto count = static_cast<std::size_t>(T);
+  const auto count = static_cast<std::size_t>(p.steps);
+  const auto coordinates = [&](std::size_t i) {
+    return static_cast<Index>(linear.basis[i].cols());
+  };
   out.k.assign(count, VecX::Zero(nu));
-  out.K.assign(count, MatX::Zero(nu, nz));
+  out.K.resize(count);
   out.slope.resize(count + 1);
   out.curve.resize(count + 1);
-  out.slope[count] = VecX::Zero(nz);
-  out.slope[count].head(nx) = stages[count].gradient.head(nx);
-  out.curve[count] = MatX::Zero(nz, nz);
-  out.curve[count].topLeftCorner(nx, nx) = stages[count].hessian.topLeftCorner(nx, nx);
-  MatX A = MatX::Identity(nz, nz), B = MatX::Zero(nz, nu);
+  const Index last = coordinates(count);
+  out.slope[count] = VecX::Zero(last + np);
+  out.slope[count].head(last) = stages[count].gradient.head(last);
+  out.curve[count] = MatX::Zero(last + np, last + np);
+  out.curve[count].topLeftCorner(last, last) = stages[count].hessian.topLeftCorner(last, last);
+  MatX A, B;
   for (std::size_t i = count; i-- > 0;) {
     const auto column = static_cast<Index>(i);
     const StageExpansion& stage = stages[i];
-    A.topLeftCorner(nx, nx) = steps[i].A;
-    A.topRightCorner(nx, np) = steps[i].P;
-    B.topRows(nx) = steps[i].B;
+    const Index nx = coordinates(i), next = coordinates(i + 1);
+    A = MatX::Zero(next + np, nx + np);
+    A.topLeftCorner(next, nx) = linear.steps[i].A;
+    A.topRightCorner(next, np) = linear.steps[i].P;
+    A.bottomRightCorner(np, np).setIdentity();
+    B = MatX::Zero(next + np, nu);
+    B.topRows(next) = linear.steps[i].B;
+    out.K[i] = MatX::Zero(nu, nx + np);
     VecX after = out.slope[i + 1];
-    if (m.defect.size() != 0) after += out.curve[i + 1].leftCols(nx) * m.defect.col(column);
+    if (!linear.defect.empty()) after += out.curve[i + 1].leftCols(next) * linear.defect[i];
     const MatX VA = out.curve[i + 1] * A;
     VecX Qz = A.transpose() * after;
     Qz.head(nx) += stage.gradient.head(nx);
@@ -94,19 +84,12 @@ RiccatiSweep riccati(const TrajectoryProblem& p, const StageCosts& costs, const 
     out.slope[i] = std::move(Qz);
     out.curve[i] = 0.5 * (Qzz + Qzz.transpose());
   }
-  const std::vector<Index> places = start_places(p);
-  const auto free = static_cast<Index>(places.size());
+  // z_0 is made of what varies at the start alone.
+  const auto free = static_cast<Index>(out.slope[0].size());
   out.start = VecX::Zero(free);
   if (free > 0) {
-    VecX g(free), lower(free), upper(free);
-    MatX H(free, free);
-    for (Index a = 0; a < free; ++a) {
-      g[a] = out.slope[0][places[static_cast<std::size_t>(a)]];
-      for (Index b = 0; b < free; ++b)
-        H(a, b) =
-            out.curve[0](places[static_cast<std::size_t>(a)], places[static_cast<std::size_t>(b)]);
-    }
-    VecX slope, curvature;
+    VecX g = out.slope[0], lower(free), upper(free), slope, curvature;
+    MatX H = out.curve[0];
     costs.parameter_terms(m.parameters.values, slope, curvature);
     g.tail(np) += slope;
     H.diagonal().tail(np) += curvature;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimise/riccati.hpp: linear steps and quadratic costs => the step of all unknowns, in one sweep.
-// The parameters that vary ride along as states that do not change, so that z = (δx, δp) and
+// The parameters that vary ride along as states that do not change, so that z = (y, δp), y the
+// coordinates of δx (optimise/linear_motion.hpp), and
 //   V(z) = min over δu of ½ quadratic of (z, δu) + V⁺(A z + B δu + d),   d the defect
 //   δu = k + K z within the bounds of u;  at the start V is minimised over the free part of z
 // DDP without the second derivatives of the step.
@@ -8,13 +9,13 @@
 
 #include <vector>
 
-#include "optimise/motion.hpp"
+#include "optimise/linear_motion.hpp"
 
 namespace orthant::internal {
 
 struct RiccatiSweep {
   std::vector<VecX> k;
-  std::vector<MatX> K;      ///< control_count x (2 v_size + parameters)
+  std::vector<MatX> K;      ///< control_count x (coordinates of the stage + parameters)
   std::vector<VecX> slope;  ///< V' at stage i, z = 0
   std::vector<MatX> curve;  ///< V'' at stage i
   VecX start;               ///< change of the initial variables, then of the parameters
@@ -22,12 +23,9 @@ struct RiccatiSweep {
   bool ok = false;          ///< false: not convex enough, more damping is needed
 };
 
-/// `damping` adds its share of the diagonals.
+/// `stages`: by (y, u). `damping` adds its share of the diagonals.
 RiccatiSweep riccati(const TrajectoryProblem& problem, const StageCosts& costs,
-                     const Motion& motion, const std::vector<StepLinear>& steps,
+                     const Motion& motion, const LinearMotion& linear,
                      const std::vector<StageExpansion>& stages, double damping);
-
-/// z at the start of a sweep: zero but for what varies.
-VecX start_tangent(const TrajectoryProblem& problem, const VecX& change);
 
 }  // namespace orthant::internal

@@ -19,44 +19,42 @@ namespace {
 constexpr double kArmijo = 1e-4;
 constexpr int kLengths = 12;  // 1, ½, … 2⁻¹¹
 
-/// The step along the linearised motion: z of every stage, δu of every step.
+/// The step along the linearised motion: δu of every step.
 struct LinearStep {
-  MatX z;            // (2 v_size + parameters) x (steps + 1)
   MatX du;           // control_count x steps
   double slope = 0;  // of the augmented cost along it
 };
 
 LinearStep linear_step(const Round& round, const Motion& m, const RiccatiSweep& sweep,
-                       const std::vector<StepLinear>& steps,
-                       const std::vector<StageExpansion>& stages) {
+                       const LinearMotion& linear, const std::vector<StageExpansion>& stages) {
   const TrajectoryProblem& p = round.problem;
-  const Index n = p.model->v_size(), nx = 2 * n, nu = p.model->control_count();
+  const Index nu = p.model->control_count();
   const auto np = static_cast<Index>(p.varied.size());
   LinearStep out;
-  out.z = MatX::Zero(nx + np, p.steps + 1);
   out.du = MatX::Zero(nu, p.steps);
-  out.z.col(0) = start_tangent(p, sweep.start);
+  VecX z = sweep.start;
   VecX slope, curvature;
   round.costs.parameter_terms(m.parameters.values, slope, curvature);
   if (np > 0) out.slope += slope.dot(sweep.start.tail(np));
   for (Index i = 0; i < p.steps; ++i) {
     const auto k = static_cast<std::size_t>(i);
+    const Index nx = static_cast<Index>(z.size()) - np;
     if (p.vary_controls && nu > 0) {
-      VecX du = sweep.k[k] + sweep.K[k] * out.z.col(i);
+      VecX du = sweep.k[k] + sweep.K[k] * z;
       if (p.u_lower.size() != 0)
         du = du.cwiseMax(p.u_lower.col(i) - m.u.col(i)).cwiseMin(p.u_upper.col(i) - m.u.col(i));
       out.du.col(i) = du;
     }
-    out.slope += stages[k].gradient.head(nx).dot(out.z.col(i).head(nx)) +
+    out.slope += stages[k].gradient.head(nx).dot(z.head(nx)) +
                  stages[k].gradient.tail(nu).dot(out.du.col(i));
-    VecX next = steps[k].A * out.z.col(i).head(nx) + steps[k].B * out.du.col(i);
-    if (np > 0) next += steps[k].P * out.z.col(i).tail(np);
-    if (m.defect.size() != 0) next += m.defect.col(i);
-    out.z.col(i + 1).head(nx) = next;
-    out.z.col(i + 1).tail(np) = out.z.col(i).tail(np);
+    const StepLinear& step = linear.steps[k];
+    VecX next(step.A.rows() + np);
+    next << step.A * z.head(nx) + step.B * out.du.col(i) + step.P * z.tail(np), z.tail(np);
+    if (!linear.defect.empty()) next.head(step.A.rows()) += linear.defect[k];
+    z = std::move(next);
   }
-  const auto last = static_cast<std::size_t>(p.steps);
-  out.slope += stages[last].gradient.head(nx).dot(out.z.col(p.steps).head(nx));
+  const Index end = static_cast<Index>(z.size()) - np;
+  out.slope += stages[static_cast<std::size_t>(p.steps)].gradient.head(end).dot(z.head(end));
   return out;
 }
 
@@ -71,7 +69,7 @@ bool accepted(const Motion& now, const Motion& then, double length, double slope
 
 /// A trial of length α from `from`.
 Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
-             const LinearStep& linear, double length) {
+             const LinearMotion& linear, const LinearStep& along, double length) {
   const TrajectoryProblem& p = round.problem;
   const Index n = p.model->v_size(), nu = p.model->control_count();
   Motion m;
@@ -83,16 +81,17 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
   const ShootingMethod method = round.options.method;
   if (method != ShootingMethod::GaussNewton) {
     const VecX dp = length * sweep.start.tail(static_cast<Index>(p.varied.size()));
-    VecX z(2 * n + dp.size()), dq;
-    z.tail(dp.size()) = dp;
+    VecX dx(2 * n), dq;
     roll(
         p, round.costs,
         [&](Index i, const State& x, MatX& u) {
           const auto k = static_cast<std::size_t>(i);
           boxminus(*p.model, x.q, from.q.col(i), dq);
-          z.head(n) = dq;
-          z.segment(n, n) = x.v - from.v.col(i);
-          const VecX du = length * sweep.k[k] + sweep.K[k] * z;
+          dx << dq, x.v - from.v.col(i);
+          const VecX du = length * sweep.k[k] +
+                          sweep.K[k].leftCols(linear.basis[k].cols()) *
+                              (linear.basis[k].transpose() * dx) +
+                          sweep.K[k].rightCols(dp.size()) * dp;
           for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
         },
         m, from.defect.size() == 0 ? MatX() : MatX((1 - length) * from.defect));
@@ -100,23 +99,24 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
   }
   for (Index i = 0; i < p.steps; ++i)
     for (Index c = 0; c < nu; ++c)
-      m.u(c, i) = clip_control(p, c, i, from.u(c, i) + length * linear.du(c, i));
+      m.u(c, i) = clip_control(p, c, i, from.u(c, i) + length * along.du(c, i));
   roll(p, round.costs, {}, m);
   return m;
 }
 
 /// The longest length that is accepted. Several are tried at once where there are
 /// threads; the choice is that of trying them one after the other.
-bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const LinearStep& linear,
-            double slope, Motion& next, double& length) {
+bool search(Round& round, const Motion& from, const RiccatiSweep& sweep,
+            const LinearMotion& linear, const LinearStep& along, double slope, Motion& next,
+            double& length) {
   const auto batch = static_cast<std::size_t>(std::clamp(thread_count(), 1, 4));
   for (int first = 0; first < kLengths; first += static_cast<int>(batch)) {
     std::vector<Motion> tried(
         std::min<std::size_t>(batch, static_cast<std::size_t>(kLengths - first)));
     parallel_for(tried.size(), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
-        tried[k] =
-            trial(round, from, sweep, linear, std::ldexp(1.0, -(first + static_cast<int>(k))));
+        tried[k] = trial(round, from, sweep, linear, along,
+                         std::ldexp(1.0, -(first + static_cast<int>(k))));
     });
     for (std::size_t k = 0; k < tried.size(); ++k) {
       ++round.result.evaluations;
@@ -135,27 +135,28 @@ TrajectoryStop riccati_round(Round& round, Motion& motion) {
   const TrajectoryProblem& p = round.problem;
   const TrajectoryOptions& options = round.options;
   const bool nodes = options.method == ShootingMethod::MultipleShooting;
-  std::vector<StepLinear> steps;
+  LinearMotion linear;
   std::vector<StageExpansion> stages;
   double damping = 1e-6;
   const double first = std::abs(motion.cost.augmented);
   TrajectoryStop stop = TrajectoryStop::IterationLimit;
   while (!round.spent(stop)) {
-    linearise(p, motion, options.gradient, steps);
+    linearise(p, motion, options.gradient, linear);
     round.costs.evaluate(motion.q, motion.v, motion.u, motion.parameters.values, &stages);
+    const std::vector<StageExpansion> reduced = in_coordinates(linear, stages);
     bool moved = false, converged = false;
     double length = 0;
     for (; damping < 1e10 && !moved && !converged; damping = std::max(1e-5, damping * 10)) {
-      const RiccatiSweep sweep = riccati(p, round.costs, motion, steps, stages, damping);
+      const RiccatiSweep sweep = riccati(p, round.costs, motion, linear, reduced, damping);
       if (!sweep.ok) continue;
-      const LinearStep linear = linear_step(round, motion, sweep, steps, stages);
-      const double slope = nodes ? linear.slope : -sweep.promised;
+      const LinearStep along = linear_step(round, motion, sweep, linear, reduced);
+      const double slope = nodes ? along.slope : -sweep.promised;
       converged =
           std::abs(slope) <= options.tolerance * (std::abs(motion.cost.augmented) + 1e-6 * first) &&
           motion.largest_defect() <= options.feasibility;
       if (converged) break;
       Motion next;
-      moved = search(round, motion, sweep, linear, slope, next, length);
+      moved = search(round, motion, sweep, linear, along, slope, next, length);
       if (moved) motion = std::move(next);
       if (moved) break;
       if (TrajectoryStop reason; round.spent(reason)) return reason;

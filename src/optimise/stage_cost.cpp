@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimise/stage_cost.cpp: weighted squares, the user's function, bounds of states.
+// optimise/stage_cost.cpp: weighted squares, the user's function, bounds.
 #include "optimise/stage_cost.hpp"
 
 #include <algorithm>
@@ -9,14 +9,15 @@ namespace orthant::internal {
 
 StageCosts::StageCosts(const TrajectoryProblem& problem)
     : problem_(problem), numbers_(q_numbers(*problem.model)) {
-  const auto collect = [&](bool velocity, const MatX& lower, const MatX& upper) {
+  const auto collect = [&](Of of, const MatX& lower, const MatX& upper) {
     for (Index j = 0; j < lower.cols(); ++j)
       for (Index i = 0; i < lower.rows(); ++i)
         if (std::isfinite(lower(i, j)) || std::isfinite(upper(i, j)))
-          bounds_.push_back({velocity, i, j, lower(i, j), upper(i, j)});
+          bounds_.push_back({of, i, j, lower(i, j), upper(i, j)});
   };
-  collect(false, problem.bounds.q_lower, problem.bounds.q_upper);
-  collect(true, problem.bounds.v_lower, problem.bounds.v_upper);
+  collect(Of::Position, problem.bounds.q_lower, problem.bounds.q_upper);
+  collect(Of::Velocity, problem.bounds.v_lower, problem.bounds.v_upper);
+  collect(Of::Path, problem.path.lower, problem.path.upper);
 }
 
 void StageCosts::add_number(bool velocity, Index place, const VecX& q, double slope,
@@ -37,10 +38,21 @@ void StageCosts::add_number(bool velocity, Index place, const VecX& q, double sl
   }
 }
 
-template <class Term>
-void StageCosts::each_bound(const MatX& q, const MatX& v, Term&& term) const {
-  for (const Bound& bound : bounds_)
-    term(bound, bound.velocity ? v(bound.place, bound.stage) : q(bound.place, bound.stage));
+double StageCosts::Bound::value(const MatX& q, const MatX& v, const MatX& path) const {
+  const MatX& from = of == Of::Path ? path : of == Of::Velocity ? v : q;
+  return from(place, stage);
+}
+
+void StageCosts::evaluate_path(const MatX& q, const MatX& v, const MatX& u, bool derivatives,
+                               MatX& value, std::vector<MatX>& jacobian) const {
+  const PathConstraint& path = problem_.path;
+  if (path.lower.size() == 0) return;
+  const Model& model = *problem_.model;
+  value = MatX::Zero(path.lower.rows(), path.lower.cols());
+  if (derivatives)
+    jacobian.assign(static_cast<std::size_t>(path.lower.cols()),
+                    MatX::Zero(path.lower.rows(), 2 * model.v_size() + model.control_count()));
+  path.function(q, v, u, derivatives, value, jacobian);
 }
 
 CostSum StageCosts::evaluate(const MatX& q, const MatX& v, const MatX& u, const VecX& parameters,
@@ -92,7 +104,13 @@ CostSum StageCosts::evaluate(const MatX& q, const MatX& v, const MatX& u, const 
     sum.cost += 0.5 * x.weight * miss * miss;
   }
   sum.augmented = sum.cost;
-  each_bound(q, v, [&](const Bound& bound, double x) {
+  MatX path;
+  std::vector<MatX> by;
+  evaluate_path(q, v, u, derivatives, path, by);
+  for (const Bound& bound : bounds_) {
+    const double x = bound.value(q, v, path);
+    if (!std::isfinite(x)) sum.augmented = std::numeric_limits<double>::quiet_NaN();
+    StageExpansion& stage = out[static_cast<std::size_t>(bound.stage)];
     const auto side = [&](double multiplier, double excess, double sign) {
       if (!std::isfinite(excess)) return;
       sum.violation = std::max(sum.violation, excess);
@@ -100,13 +118,19 @@ CostSum StageCosts::evaluate(const MatX& q, const MatX& v, const MatX& u, const 
       sum.augmented -= 0.5 * multiplier * multiplier / weight_;
       if (push <= 0) return;
       sum.augmented += 0.5 * push * push / weight_;
-      if (derivatives)
-        add_number(bound.velocity, bound.place, q.col(bound.stage), sign * push, weight_,
-                   out[static_cast<std::size_t>(bound.stage)]);
+      if (!derivatives) return;
+      if (bound.of == Of::Path) {
+        const VecX row = by[static_cast<std::size_t>(bound.stage)].row(bound.place).transpose();
+        stage.gradient += sign * push * row;
+        stage.hessian += weight_ * row * row.transpose();
+      } else {
+        add_number(bound.of == Of::Velocity, bound.place, q.col(bound.stage), sign * push, weight_,
+                   stage);
+      }
     };
     side(bound.above, x - bound.upper, 1);
     side(bound.below, bound.lower - x, -1);
-  });
+  }
   return sum;
 }
 
@@ -121,9 +145,12 @@ void StageCosts::parameter_terms(const VecX& parameters, VecX& gradient, VecX& c
   }
 }
 
-void StageCosts::next_round(const MatX& q, const MatX& v, double violation) {
+void StageCosts::next_round(const MatX& q, const MatX& v, const MatX& u, double violation) {
+  MatX path;
+  std::vector<MatX> none;
+  evaluate_path(q, v, u, false, path, none);
   for (Bound& bound : bounds_) {
-    const double x = bound.velocity ? v(bound.place, bound.stage) : q(bound.place, bound.stage);
+    const double x = bound.value(q, v, path);
     if (std::isfinite(bound.upper))
       bound.above = std::max(0.0, bound.above + weight_ * (x - bound.upper));
     if (std::isfinite(bound.lower))

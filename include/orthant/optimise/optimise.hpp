@@ -5,8 +5,9 @@
 //   Ilqr              the same sweep; its feedback is kept in the new rollout
 //   MultipleShooting  states are unknowns too; defects x_{i+1} ⊟ step(x_i, u_i) go to zero
 // Step Jacobians are exact (gradient/step.hpp). Bounds of controls, start and parameters hold at
-// every iterate; bounds of states by an augmented Lagrangian around any of the four. Trial motions
-// and step Jacobians are evaluated in threads with the same bits for any number of them.
+// every iterate; bounds of states and of functions of them by an augmented Lagrangian around any of
+// the four. Trial motions and step Jacobians are evaluated in threads with the same bits for any
+// number of them.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,7 @@ enum class ShootingMethod : std::uint8_t { Lbfgs, GaussNewton, Ilqr, MultipleSho
 /// One accepted iteration.
 struct TrajectoryIteration {
   double cost = 0;       ///< without multipliers
-  double violation = 0;  ///< of the bounds of states, largest
+  double violation = 0;  ///< of the bounds of states and of the path, largest
   double defect = 0;     ///< MultipleShooting: largest
   double step = 0;       ///< length taken, 1: the full one
   double damping = 0;

@@ -3,7 +3,8 @@
 // costs.
 //   min over (x_0, u, p) of Σ_i ℓ_i(x_i, u_i) + ℓ_T(x_T),   x_{i+1} = step(x_i, u_i, p)
 // Only named numbers vary, each within its bounds. Built-in costs are weighted squares; others come
-// as a function with its derivatives. States may be bounded at any step.
+// as a function with its derivatives. States, and functions of states and controls, may be bounded
+// at any step.
 #pragma once
 
 #include <functional>
@@ -60,6 +61,18 @@ struct StageExpansion {
 using StageCost = std::function<void(const MatX& q, const MatX& v, const MatX& u, bool derivatives,
                                      std::vector<StageExpansion>& stages)>;
 
+/// Functions of states and controls that are to stay within bounds, by the same augmented
+/// Lagrangian. Empty: none; infinite: none there; equal: an equation.
+struct PathConstraint {
+  /// value: rows x (steps + 1); jacobian, where `derivatives`: one matrix a stage, by (tangent of
+  /// q, v, u), rows x (2 v_size() + control_count()), zero by u at the last stage. Both come sized
+  /// and zero. Must be a pure function; may be called from several threads.
+  std::function<void(const MatX& q, const MatX& v, const MatX& u, bool derivatives, MatX& value,
+                     std::vector<MatX>& jacobian)>
+      function;
+  MatX lower, upper;  ///< rows x (steps + 1)
+};
+
 struct TrajectoryProblem {
   const Model* model = nullptr;  ///< must outlive the problem
   Parameters parameters;
@@ -76,6 +89,7 @@ struct TrajectoryProblem {
   QuadraticCost cost;
   StageCost more;  ///< may be empty
   StateBounds bounds;
+  PathConstraint path;
 
   /// First guess of the states for multiple shooting, columns 0 … steps; empty: the motion that the
   /// guess of the controls gives.
