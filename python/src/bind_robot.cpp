@@ -117,7 +117,7 @@ void bind_sensors(nb::module_& m) {
   m.def(
       "read_rays",
       [](const Model& model, const Parameters& p, const StateHolder& x, const std::string& frame,
-         const nb::sequence& directions, double reach) {
+         const nb::typed<nb::sequence, nb::object>& directions, double reach) {
         validate(model, p);
         validate(model, x.get());
         std::vector<Vec3> wanted;
