@@ -50,6 +50,15 @@ auto call(F f) {
 
 auto vector(const Vec3& x) { return to_numpy(VecX(x)); }
 
+struct NamedRay : RayReading {
+  NamedRay(const Model& model, const RayReading& r) : RayReading(r) {
+    if (!hits()) return;
+    body_name = model.body(body).name;
+    shape_name = model.shape(shape).name;
+  }
+  std::string body_name, shape_name;
+};
+
 void bind_sensors(nb::module_& m) {
   nb::class_<JointReading>(m, "JointReading",
                            "A joint after a step; efforts along its coordinate are means over it.")
@@ -81,6 +90,47 @@ void bind_sensors(nb::module_& m) {
       .def_ro("contacts", &TouchReading::contacts, "Contacts that press.")
       .def_ro("sliding", &TouchReading::sliding, "One of them at least slides.")
       .def_prop_ro("touches", &TouchReading::touches, "Anything presses.");
+  nb::class_<NamedRay>(m, "RayReading", "What a ray meets first.")
+      .def_prop_ro(
+          "hits", [](const NamedRay& r) { return r.hits(); }, "Anything within reach.")
+      .def_ro("distance", &NamedRay::distance, "Along the ray; infinite where nothing is [m].")
+      .def_prop_ro(
+          "point", [](const NamedRay& r) { return vector(r.point); }, nb::rv_policy::move,
+          "World axes [m].")
+      .def_prop_ro(
+          "normal", [](const NamedRay& r) { return vector(r.normal); }, nb::rv_policy::move,
+          "Outward, world axes.")
+      .def_ro("body", &NamedRay::body_name, "Name; empty: nothing is met.")
+      .def_ro("shape", &NamedRay::shape_name, "Name.");
+  m.def(
+      "cast_ray",
+      [](const Model& model, const Parameters& p, const StateHolder& x, nb::handle origin,
+         nb::handle direction, double reach) {
+        validate(model, p);
+        validate(model, x.get());
+        return NamedRay(model, cast_ray(model, p, x.get(), to_vec3(origin, "origin"),
+                                        to_vec3(direction, "direction"), {.reach = reach}));
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("state"), nb::arg("origin"),
+      nb::arg("direction"), nb::arg("reach") = std::numeric_limits<double>::infinity(),
+      "The first shape that a ray meets from outside.");
+  m.def(
+      "read_rays",
+      [](const Model& model, const Parameters& p, const StateHolder& x, const std::string& frame,
+         const nb::typed<nb::sequence, nb::object>& directions, double reach) {
+        validate(model, p);
+        validate(model, x.get());
+        std::vector<Vec3> wanted;
+        for (const nb::handle d : directions) wanted.push_back(to_vec3(d, "directions"));
+        std::vector<NamedRay> out;
+        for (const RayReading& r :
+             read_rays(model, p, x.get(), find_frame_ref(model, frame), wanted, reach))
+          out.emplace_back(model, r);
+        return out;
+      },
+      nb::arg("model"), nb::arg("parameters"), nb::arg("state"), nb::arg("frame"),
+      nb::arg("directions"), nb::arg("reach") = std::numeric_limits<double>::infinity(),
+      "Rays from a frame, directions in its axes, without its own body: a list of RayReading.");
   m.def(
       "read_joints",
       [](const Model& model, const Parameters& p, const StepRecord& record) {
@@ -341,21 +391,30 @@ void bind_robot(nb::module_& m) {
       .def(
           "inverse_kinematics",
           [](const A& a, const Parameters& p, const StateHolder& x, const nb::dict& targets,
-             nb::handle q, bool limits, double tolerance, int max_iterations) {
+             nb::handle q, bool limits, double tolerance, int max_iterations, bool contacts,
+             const nb::dict& gaps) {
             check(a, p, x.get());
+            InverseKinematicsSettings settings{.max_iterations = max_iterations,
+                                               .tolerance = tolerance,
+                                               .limits = limits,
+                                               .contacts = contacts};
+            for (const auto& [pair, gap] : gaps) {
+              const auto names = nb::cast<std::pair<std::string, std::string>>(pair);
+              settings.gaps.push_back({names.first, names.second, nb::cast<double>(gap)});
+            }
             std::vector<FrameTarget> wanted;
             for (const auto& [frame, value] : targets)
               wanted.push_back(target_of(nb::cast<std::string>(frame), value));
             VecX at = to_vector(q, "q", a.q_size());
-            const auto report = a.inverse_kinematics(
-                p, x.get(), wanted, at,
-                {.max_iterations = max_iterations, .tolerance = tolerance, .limits = limits});
+            const auto report = a.inverse_kinematics(p, x.get(), wanted, at, settings);
             return nb::make_tuple(to_numpy(at), report);
           },
           nb::arg("parameters"), nb::arg("state"), nb::arg("targets"), nb::arg("q"),
           nb::arg("limits") = true, nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 200,
+          nb::arg("contacts") = false, nb::arg("gaps") = nb::dict(),
           "(q, report): q near the given one with frames where `targets` says, {frame: point or "
-          "Pose}.");
+          "Pose}, and distances of shapes as `gaps` says, {(shape, other): gap}. `contacts`: no "
+          "overlaps of shapes that can touch.");
 }
 
 }  // namespace orthant::python

@@ -127,3 +127,21 @@ def test_sensors_of_a_recorded_step(tmp_path):
     assert np.isfinite(ot.read_imu(m, p, record, "foot0").acceleration).all()
     with pytest.raises(ot.Error):
         ot.read_touch(m, p, record, "no such shape")
+
+
+def test_rays_and_postures_with_contacts():
+    b = ot.ModelBuilder()
+    b.add_body("ground", motion=ot.Motion.Fixed, shapes=[ot.ShapeSpec(ot.Shape.half_space(), name="floor")])
+    b.add_body("ball", position=(0, 0, 2), shapes=[ot.ShapeSpec(ot.Shape.sphere(0.5), name="ball")], mass=1)
+    m = b.build()
+    p, x = m.default_parameters(), m.rest_state()
+    ray = ot.cast_ray(m, p, x, (0.3, 0, 5), (0, 0, -1))
+    assert ray.hits and (ray.body, ray.shape) == ("ball", "ball")
+    assert ray.distance == pytest.approx(2.6, abs=1e-12)
+    np.testing.assert_allclose(ray.normal, (0.6, 0, 0.8), atol=1e-9)
+    down, up = ot.read_rays(m, p, x, "ball", [(0, 0, -1), (0, 0, 1)], reach=3)
+    assert down.shape == "floor" and down.distance == pytest.approx(2, abs=1e-12)
+    assert not up.hits and up.shape == ""
+    tree = ot.Articulation(m)
+    q, report = tree.inverse_kinematics(p, x, {}, tree.positions(p, x), gaps={("ball", "floor"): 0.25}, contacts=True)
+    assert report.reached and q[2] == pytest.approx(0.75, abs=1e-9)

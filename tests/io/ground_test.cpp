@@ -106,7 +106,11 @@ TEST(Ground, BadMeshesAreRefusedWithFileAndRule) {
   write_file(folder.file("many.obj"), many);
   EXPECT_THAT(refusal(folder, "{type: mesh, file: many.obj}"), HasSubstr("200000"));
   write_file(folder.file("mesh.dae"), "<COLLADA/>");
-  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.dae}"), HasSubstr(".stl or .obj"));
+  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.dae}"), HasSubstr("fewer than three"));
+  write_file(folder.file("mesh.ply"), "ply");
+  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.ply}"), HasSubstr("end_header"));
+  write_file(folder.file("mesh.fbx"), "ply");
+  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.fbx}"), HasSubstr(".stl, .obj, .dae"));
   EXPECT_THAT(refusal(folder, "{type: mesh, points: [[0,0,0],[1,0,0],[0,1,0]], triangles: [0, 1]}"),
               HasSubstr("3 corners each"));
   EXPECT_THAT(refusal(folder, "{type: height_field, half: [1, 1], rows: 2, heights: [0, 1, 2]}"),
@@ -129,9 +133,58 @@ TEST(Ground, HeightFieldOfMjcfIsReadFromTheFarSide) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(mesh->corners[i][2], z[i], 1e-12);
 }
 
+/// A COLLADA file whose faces are `faces`, over the corners of a square and one above it.
+std::string collada(const std::string& faces, const std::string& node = "") {
+  return "<COLLADA><library_geometries><geometry id='g'><mesh><source id='p'><float_array>"
+         "0 0 0  1 0 0  1 1 0  0 1 0  0.5 0.5 1</float_array></source><vertices id='v'>"
+         "<input semantic='POSITION' source='#p'/></vertices>" +
+         faces +
+         "</mesh></geometry></library_geometries><library_visual_scenes><visual_scene><node>" +
+         node +
+         "<instance_geometry url='#g'/></node></visual_scene></library_visual_scenes></COLLADA>";
+}
+
+TEST(Ground, ColladaFacesOfAllKindsAreTriangles) {
+  const TemporaryFolder folder;
+  const auto mesh = [&](const std::string& faces, const std::string& node = "") {
+    write_file(folder.file("mesh.dae"), collada(faces, node));
+    const LoadedScene scene = load(folder, "{type: mesh, file: mesh.dae}");
+    return *scene.model.shapes()[0].shape.topology().mesh;
+  };
+  const auto normal = [](const TriangleMesh& m, std::size_t t) {
+    const auto& [a, b, c] = m.triangles[t];
+    const auto at = [&](Index i) { return m.corners[static_cast<std::size_t>(i)]; };
+    return Vec3((at(b) - at(a)).cross(at(c) - at(a)));
+  };
+  const std::string input = "<input semantic='VERTEX' source='#v' offset='0'/>";
+  for (const std::string& faces :
+       {"<triangles>" + input + "<p>0 1 2 0 2 3</p></triangles>",
+        "<polylist>" + input +
+            "<input semantic='NORMAL' offset='1'/><vcount>4</vcount><p>0 9 1 9 2 9 3 "
+            "9</p></polylist>",
+        "<polygons>" + input + "<p>0 1 2</p><p>0 2 3</p></polygons>",
+        "<trifans>" + input + "<p>0 1 2 3</p></trifans>",
+        "<tristrips>" + input + "<p>0 1 3 2</p></tristrips>"}) {
+    const TriangleMesh m = mesh(faces);
+    ASSERT_EQ(m.triangles.size(), 2u) << faces;
+    for (std::size_t t = 0; t < 2; ++t) EXPECT_EQ(normal(m, t), Vec3(0, 0, 1)) << faces;
+  }
+  // Seen in a mirror, the outside stays outside.
+  const TriangleMesh m =
+      mesh("<triangles>" + input + "<p>0 1 2</p></triangles>", "<scale>-1 1 1</scale>");
+  EXPECT_EQ(normal(m, 0), Vec3(0, 0, 1));
+  write_file(folder.file("mesh.dae"), collada("<triangles>" + input + "<p>0 1 7</p></triangles>"));
+  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.dae}"), HasSubstr("the corner 7 of 5"));
+  write_file(folder.file("mesh.dae"),
+             collada("<polylist>" + input + "<vcount>4</vcount><p>0 1 2</p></polylist>"));
+  EXPECT_THAT(refusal(folder, "{type: mesh, file: mesh.dae}"), HasSubstr("do not go together"));
+}
+
 TEST(Visuals, MeshesAndColoursReachTheModelOfARun) {
   const TemporaryFolder folder;
   write_file(folder.file("square.obj"), kSquare);
+  write_file(folder.file("a.dae"),
+             collada("<triangles><input semantic='VERTEX' source='#v'/><p>0 1 4</p></triangles>"));
   write_file(folder.file("robot.urdf"), R"(<robot name="r">
     <material name="blue"><color rgba="0 0 1 1"/></material>
     <link name="base"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
@@ -143,12 +196,11 @@ TEST(Visuals, MeshesAndColoursReachTheModelOfARun) {
       <visual><geometry><mesh filename="lost.stl"/></geometry></visual>
       <collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>)");
   LoadedScene scene = load_scene(folder.file("robot.urdf"));
-  ASSERT_EQ(scene.visuals.size(), 2u);
+  ASSERT_EQ(scene.visuals.size(), 3u);
   EXPECT_LT((scene.visuals[0].X_BV.x - Vec3(-0.1, 0, 0.5)).norm(),
             1e-12);  // the frame is at the centre
   EXPECT_EQ(scene.visuals[0].colour, "#0000ff");
   const std::string notes = ::testing::PrintToString(scene.notes);
-  EXPECT_THAT(notes, HasSubstr("neither STL nor OBJ"));
   EXPECT_THAT(notes, HasSubstr("not there"));
   scene.steps = 1;
   SceneRun run(std::move(scene), folder.file("run"));

@@ -9,7 +9,10 @@
 #include "orthant/base/error.hpp"
 #include "orthant/constraint/joint_rows.hpp"
 #include "orthant/io/scene.hpp"
+#include "orthant/robot/articulation.hpp"
+#include "orthant/step/step.hpp"
 #include "support/sample_files.hpp"
+#include "support/splitmix.hpp"
 
 namespace orthant {
 namespace {
@@ -193,9 +196,206 @@ TEST(Robot, CarriersAndPlanarJoints) {
                        joint("u2", "continuous", "cross", "arm", "<axis xyz='0 1 0'/>") +
                        joint("p", "planar", "base", "puck", "<axis xyz='0 0 1'/>")),
                  "r.urdf");
-  EXPECT_THAT(notes(s), HasSubstr("links without mass between two joints"));
-  EXPECT_EQ(s.parameters.get("body/cross.mass"), 1e-4);
+  EXPECT_THAT(notes(s), HasSubstr("share matter on the axes"));
+  EXPECT_GT(s.parameters.get("body/cross.mass"), 0.01);
   EXPECT_EQ(s.model.joint(s.model.find_joint("p")).kind, JointKind::Planar);
+}
+
+/// Kinetic energy of the links as the file has them, all that have mass, and that of the bodies.
+void expect_equal_energies(const LoadedScene& s, const std::vector<std::string>& links, double mass,
+                           const Vec3& center, const Mat3& inertia) {
+  const Articulation tree(s.model);
+  testing::SplitMix random(11);
+  for (int trial = 0; trial < 20; ++trial) {
+    VecX u(tree.u_size()), du(tree.u_size());
+    for (Index i = 0; i < tree.u_size(); ++i) {
+      u[i] = random.uniform(-2, 2);
+      du[i] = random.uniform(-2, 2);
+    }
+    const VecX q = tree.integrate(tree.positions(s.parameters, s.state), du);
+    double energy = 0, height = 0, all = 0;
+    for (const std::string& name : links) {
+      FrameRef f = tree.frame(name);
+      f.X_BF = compose(f.X_BF, Pose{center, {}});
+      const VecX v = tree.jacobian(s.parameters, s.state, q, f) * u;
+      const Pose X = tree.pose(s.parameters, s.state, q, f);
+      const Mat3 R = matrix_of(X.p);
+      energy += 0.5 * mass * v.head<3>().squaredNorm() +
+                0.5 * v.tail<3>().dot(R * inertia * R.transpose() * v.tail<3>());
+      height += mass * X.x[2];
+      all += mass;
+    }
+    const double here = 0.5 * u.dot(tree.mass_matrix(s.parameters, s.state, q) * u);
+    EXPECT_NEAR(here, energy, 1e-12 * energy);
+    EXPECT_NEAR(tree.center_of_mass(s.parameters, s.state, q)[2], height / all, 1e-13);
+    EXPECT_NEAR(tree.mass(s.parameters), all, 1e-13);
+  }
+}
+
+// Two hinges that cross or pass each other, a slide and a hinge, a hinge and a slide: what the link
+// between them gets, its neighbours lose, and no motion changes.
+TEST(Robot, CarriersDoNotChangeTheEnergy) {
+  const Vec3 center(0.1, -0.05, 0.2);
+  const Mat3 inertia = Vec3(0.03, 0.04, 0.05).asDiagonal();
+  const auto heavy = [&](const std::string& name) {
+    return "<link name='" + name +
+           "'><inertial><origin xyz='0.1 -0.05 0.2'/><mass value='2'/><inertia ixx='0.03' "
+           "iyy='0.04' izz='0.05' ixy='0' ixz='0' iyz='0'/></inertial></link>\n";
+  };
+  const auto origin = [](const std::string& xyz, const std::string& axis) {
+    return "<origin xyz='" + xyz + "' rpy='0.3 -0.2 0.5'/><axis xyz='" + axis + "'/>";
+  };
+  const std::string first[] = {"continuous", "continuous", "prismatic", "continuous"};
+  const std::string second[] = {"continuous", "continuous", "continuous", "prismatic"};
+  const std::string place[] = {"0 0 0", "0.1 0.2 -0.1", "0.1 0.2 -0.1", "0.1 0.2 -0.1"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const LoadedScene s =
+        parse_urdf(robot(heavy("base") + "<link name='cross'/>" + heavy("arm") +
+                         joint("j1", first[i], "base", "cross", origin("0.2 0 0", "1 0 0")) +
+                         joint("j2", second[i], "cross", "arm", origin(place[i], "0 1 0"))),
+                   "r.urdf");
+    SCOPED_TRACE(notes(s));
+    EXPECT_THAT(notes(s), HasSubstr("share matter on the axes"));
+    expect_equal_energies(s, {"base", "arm"}, 2, center, inertia);
+  }
+  // Between two slides nobody has a mass to give: a little is added, and said.
+  const LoadedScene slides =
+      parse_urdf(robot(heavy("base") + "<link name='cross'/>" + heavy("arm") +
+                       joint("j1", "prismatic", "base", "cross", origin("0.2 0 0", "1 0 0")) +
+                       joint("j2", "prismatic", "cross", "arm", origin("0 0 0", "0 1 0"))),
+                 "r.urdf");
+  EXPECT_THAT(notes(slides), HasSubstr("of what they carry"));
+  EXPECT_NEAR(slides.parameters.get("body/cross.mass"), 2e-4, 1e-12);
+  // On the world, which gives what is asked for.
+  const LoadedScene fixed =
+      parse_urdf(robot("<link name='world'/><link name='cross'/>" + heavy("arm") +
+                       joint("j1", "continuous", "world", "cross", origin("0 0 0", "0 0 1")) +
+                       joint("j2", "continuous", "cross", "arm", origin("0 0 0.1", "0 1 0"))),
+                 "r.urdf");
+  EXPECT_THAT(notes(fixed), HasSubstr("share matter on the axes"));
+}
+
+TEST(Robot, FilesOfOtherHouses) {
+  // A joint to a world that is not there; no mass but a density; a visual of no size.
+  const std::string text =
+      robot("<link name='cube'><visual><geometry><sphere radius='0.0'/></geometry></visual>" +
+            kBall + "<inertial><density value='3'/></inertial></link>" +
+            joint("j", "continuous", "world", "cube", "<axis xyz='0 0 1'/>"));
+  const TemporaryFolder folder;
+  const LoadedScene s = load(folder, text, ", density: 1000");
+  EXPECT_EQ(s.model.joint(s.model.find_joint("j")).b, kWorld);
+  EXPECT_NEAR(s.parameters.get("body/cube.mass"), 4.18879, 1e-4);
+  EXPECT_THAT(notes(s), AllOf(HasSubstr("<inertial> without <mass>"), HasSubstr("of size 0")));
+}
+
+TEST(Robot, SpeedServosAndArmature) {
+  const std::string text = robot(link("base", 1) + link("arm", 1) +
+                                 joint("j", "continuous", "base", "arm", "<axis xyz='0 0 1'/>"));
+  const TemporaryFolder folder;
+  const LoadedScene s =
+      load(folder, text, ", fixed: true, servos: [{damping: 50, armature: 0.2, control: true}]");
+  ASSERT_EQ(s.model.actuators().size(), 1u);
+  EXPECT_EQ(s.model.actuators()[0].kind, ActuatorKind::Speed);
+  const Articulation tree(s.model);
+  const VecX q = tree.positions(s.parameters, s.state);
+  EXPECT_NEAR(tree.mass_matrix(s.parameters, s.state, q)(0, 0), 0.01 + 0.2, 1e-12);
+  State x = s.state;
+  WarmStart warm;
+  StepWorkspace work;
+  const VecX u = VecX::Constant(1, 1.5);
+  for (int i = 0; i < 100; ++i) (void)step(s.model, s.parameters, s.settings, u, x, warm, work);
+  EXPECT_NEAR(tree.velocities(s.parameters, x)[0], 1.5, 1e-6);
+}
+
+TEST(Robot, PiecesOfAMeshAreHullsOfTheirOwn) {
+  const TemporaryFolder folder;
+  std::string obj;
+  for (const double at : {0.0, 2.0}) {
+    obj += "o piece\n";
+    for (int i = 0; i < 8; ++i)
+      obj += "v " + std::to_string(at + (i & 1)) + " " + std::to_string((i >> 1) & 1) + " " +
+             std::to_string((i >> 2) & 1) + "\n";
+  }
+  write_file(folder.file("two.obj"), obj);
+  const std::string text = robot(
+      link("base", 1, "<collision><geometry><mesh filename='two.obj'/></geometry></collision>"));
+  EXPECT_EQ(load(folder, text, "").model.shapes().size(), 1u);
+  const LoadedScene s = load(folder, text, ", pieces: true");
+  ASSERT_EQ(s.model.shapes().size(), 2u);
+  EXPECT_NEAR(mass_properties(s.model.shapes()[1].shape, 1).mass, 1, 1e-12);
+}
+
+std::string bytes_of(const std::vector<float>& x) {
+  return {reinterpret_cast<const char*>(x.data()), 4 * x.size()};
+}
+std::string bytes_of(const std::vector<std::int32_t>& x) {
+  return {reinterpret_cast<const char*>(x.data()), 4 * x.size()};
+}
+
+// A pyramid over the square of side 2 in every kind of file.
+TEST(Robot, MeshesOfManyKindsOfFile) {
+  const TemporaryFolder folder;
+  const std::vector<float> corners = {-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0, 0, 0, 1};
+  const std::vector<std::int32_t> faces = {0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4, 0, 2, 1, 0, 3, 2};
+  write_file(folder.file("a.msh"), bytes_of(std::vector<std::int32_t>{5, 0, 1, 6}) +
+                                       bytes_of(corners) + bytes_of(std::vector<float>{0, 0}) +
+                                       bytes_of(faces));
+  const std::string head =
+      " 1.0\nelement vertex 5\nproperty float x\nproperty float y\nproperty float z\nelement face "
+      "6\nproperty list uchar int vertex_indices\nend_header\n";
+  std::string words, lists, list_words;
+  for (const float x : corners) words += std::to_string(x) + " ";
+  for (std::size_t i = 0; i < 6; ++i) {
+    const std::vector<std::int32_t> t(faces.begin() + 3 * static_cast<std::ptrdiff_t>(i),
+                                      faces.begin() + 3 * static_cast<std::ptrdiff_t>(i) + 3);
+    lists += "\3" + bytes_of(t);
+    list_words += "3";
+    for (const std::int32_t k : t) list_words += " " + std::to_string(k);
+    list_words += "\n";
+  }
+  write_file(folder.file("b.ply"), "ply\nformat ascii" + head + words + "\n" + list_words);
+  write_file(folder.file("c.ply"),
+             "ply\nformat binary_little_endian" + head + bytes_of(corners) + lists);
+  std::string json =
+      R"({"asset":{"version":"2.0"},"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"scale":[1,1,1]}],)"
+      R"("meshes":[{"primitives":[{"attributes":{"POSITION":0},"indices":1}]}],"accessors":[)"
+      R"({"bufferView":0,"componentType":5126,"count":5,"type":"VEC3"},)"
+      R"({"bufferView":1,"componentType":5125,"count":18,"type":"SCALAR"}],"bufferViews":[)"
+      R"({"buffer":0,"byteLength":60},{"buffer":0,"byteOffset":60,"byteLength":72}]})";
+  json.resize((json.size() + 3) / 4 * 4, ' ');
+  const std::string binary = bytes_of(corners) + bytes_of(faces);
+  const auto word = [](std::size_t n) {
+    return bytes_of(std::vector<std::int32_t>{static_cast<std::int32_t>(n)});
+  };
+  const std::string glb = "glTF" + word(2) + word(28 + json.size() + binary.size()) +
+                          word(json.size()) + "JSON" + json + word(binary.size()) +
+                          std::string("BIN\0", 4) + binary;
+  write_file(folder.file("d.glb"), glb);
+  for (const char* file : {"a.msh", "b.ply", "c.ply", "d.glb"}) {
+    const LoadedScene s = load(folder,
+                               robot(link("base", 1,
+                                          std::string("<collision><geometry><mesh filename='") +
+                                              file + "'/></geometry></collision>")),
+                               "",
+                               std::string("bodies: [{name: g, motion: fixed, shapes: {type: mesh, "
+                                           "file: ") +
+                                   file + "}}]\n");
+    for (const ShapeInstance& shape : s.model.shapes())
+      if (shape.shape.kind() == ShapeKind::Mesh)
+        EXPECT_EQ(shape.shape.topology().mesh->triangles.size(), 6u) << file;
+      else
+        EXPECT_NEAR(mass_properties(shape.shape, 1).mass, 4.0 / 3, 1e-6) << file;
+    EXPECT_EQ(s.model.shapes().size(), 2u);
+  }
+  // Cut short anywhere: an error, never more.
+  for (std::size_t size = 0; size < glb.size(); size += 7) {
+    write_file(folder.file("d.glb"), glb.substr(0, size));
+    EXPECT_THROW((void)load(folder, robot(link("base", 1)), "",
+                            "bodies: [{name: g, motion: fixed, shapes: {type: mesh, file: "
+                            "d.glb}}]\n"),
+                 Error)
+        << size;
+  }
 }
 
 TEST(Robot, LinksTouchEachOtherWhereAsked) {

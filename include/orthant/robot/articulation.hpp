@@ -50,16 +50,26 @@ struct FrameTarget {
   double weight = 1;  ///< [1/m, 1/rad] of the error
 };
 
+/// How far two shapes of the model are to be from each other, e.g. a foot and the floor; 0: they
+/// touch.
+struct GapTarget {
+  std::string shape, other;
+  double gap = 0;     ///< signed distance [m]
+  double weight = 1;  ///< [1/m] of the error
+};
+
 struct InverseKinematicsSettings {
   int max_iterations = 200;
   double tolerance = 1e-10;  ///< of the error, weighted
   bool limits = true;        ///< keep joints within theirs
+  bool contacts = false;     ///< no overlaps of shapes that can touch
+  std::vector<GapTarget> gaps = {};
 };
 
 struct [[nodiscard]] InverseKinematicsReport {
   bool reached = false;  ///< the error is below the tolerance
   int iterations = 0;
-  double error = 0;       ///< norm of all weighted errors
+  double error = 0;       ///< norm of all weighted errors, overlaps among them
   double loop_error = 0;  ///< largest of the loops [m, rad]
 };
 

@@ -4,6 +4,8 @@
 // from the record, so that a reading never changes a run.
 #pragma once
 
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,5 +72,28 @@ struct ImuReading {
 };
 ImuReading read_imu(const Model& model, const Parameters& parameters, const StepRecord& record,
                     const FrameRef& frame);
+
+/// The first shape that a ray o + t d meets from outside; nothing within reach: no body.
+struct RayReading {
+  BodyId body = {};
+  ShapeId shape{kNone};
+  double distance = std::numeric_limits<double>::infinity();  ///< t [m]
+  Vec3 point = Vec3::Zero(), normal = Vec3::Zero();           ///< world axes
+  bool hits() const { return index_of(shape) != kNone; }
+};
+struct RaySettings {
+  double reach = std::numeric_limits<double>::infinity();  ///< [m]
+  std::span<const BodyId> blind = {};                      ///< bodies that are not seen
+};
+/// Rays from `origin` along `direction` (of any length but 0), world axes. Flexible parts are not
+/// seen.
+RayReading cast_ray(const Model& model, const Parameters& parameters, const State& state,
+                    const Vec3& origin, const Vec3& direction, const RaySettings& settings = {});
+/// Rays from a frame's origin, directions in its own axes: a range finder or lidar. The frame's own
+/// body is not seen.
+std::vector<RayReading> read_rays(const Model& model, const Parameters& parameters,
+                                  const State& state, const FrameRef& frame,
+                                  std::span<const Vec3> directions,
+                                  double reach = std::numeric_limits<double>::infinity());
 
 }  // namespace orthant

@@ -229,7 +229,7 @@ struct ExclusionDescription {
 struct ServoDescription {
   std::vector<std::string> joints = {};  ///< empty: all
   double stiffness = 0, damping = 0;
-  std::optional<double> max_force = {};
+  std::optional<double> max_force = {}, armature = {};
   bool control = false;
   Where where = {};
 };
@@ -244,7 +244,8 @@ struct RobotDescription {
   NumberMap posture = {};
   std::vector<ServoDescription> servos = {};
   std::string srdf = {}, state = {};
-  bool self_collision = false, keep_fixed = false, strict = false, skip_meshes = false;
+  bool self_collision = false, keep_fixed = false, strict = false, skip_meshes = false,
+       pieces = false;
   std::optional<double> density = {};
   std::vector<std::string> packages = {};
   std::string material = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/mesh_dae.cpp: COLLADA => corner points, in metres.
+// io/scene/mesh_dae.cpp: COLLADA => corners and triangles, in metres.
 // Geometries are placed by the nodes of the scene (matrix, translate, rotate, scale) and scaled by
 // <unit>. <up_axis> is not applied: robots' files mean their numbers as they stand.
 #include <tinyxml2.h>
@@ -19,6 +19,7 @@ using tinyxml2::XMLElement;
 
 constexpr int kMaxDepth = 64;             // of nodes
 constexpr std::size_t kMaxUses = 10'000;  // of geometries by nodes
+constexpr unsigned kMaxOffset = 1000;     // numbers for one corner of a face
 
 class DaeReader {
  public:
@@ -27,7 +28,7 @@ class DaeReader {
       throw Error(path + ":" + std::to_string(document_.ErrorLineNum()), "is not XML");
   }
 
-  std::vector<Vec3> read() {
+  MeshTriangles read() {
     const XMLElement* root = document_.FirstChildElement("COLLADA");
     if (root == nullptr) throw Error(path_, "has no <COLLADA>");
     double unit = 1;
@@ -39,7 +40,7 @@ class DaeReader {
          l = l->NextSiblingElement("library_geometries"))
       for (const XMLElement* g = l->FirstChildElement("geometry"); g != nullptr;
            g = g->NextSiblingElement("geometry"))
-        if (const char* id = g->Attribute("id")) geometries_[id] = positions(*g);
+        if (const char* id = g->Attribute("id")) geometries_[id] = surface(*g);
     Eigen::Affine3d scale(Eigen::Scaling(unit));
     for (const XMLElement* l = root->FirstChildElement("library_nodes"); l != nullptr;
          l = l->NextSiblingElement("library_nodes"))
@@ -51,10 +52,9 @@ class DaeReader {
       for (const XMLElement* s = l->FirstChildElement("visual_scene"); s != nullptr;
            s = s->NextSiblingElement("visual_scene"))
         walk(*s, scale, 0);
-    if (points_.empty())  // no scene: everything where it is
-      for (const auto& [id, list] : geometries_)
-        for (const Vec3& p : list) points_.push_back(unit * p);
-    return std::move(points_);
+    if (mesh_.corners.empty())  // no scene: everything where it is
+      for (const auto& [id, part] : geometries_) add(part, scale);
+    return std::move(mesh_);
   }
 
  private:
@@ -86,8 +86,9 @@ class DaeReader {
     return value != nullptr && value[0] == '#' ? value + 1 : "";
   }
 
-  std::vector<Vec3> positions(const XMLElement& geometry) const {
-    std::vector<Vec3> out;
+  /// Corners of <vertices>, and the triangles, polygons, fans and strips that use them.
+  MeshTriangles surface(const XMLElement& geometry) const {
+    MeshTriangles out;
     const XMLElement* mesh = geometry.FirstChildElement("mesh");
     const XMLElement* vertices = mesh == nullptr ? nullptr : mesh->FirstChildElement("vertices");
     if (vertices == nullptr) return out;
@@ -101,9 +102,66 @@ class DaeReader {
       const XMLElement* array = s->FirstChildElement("float_array");
       if (array == nullptr) continue;
       const std::vector<double> x = numbers(*array);
-      for (std::size_t i = 0; i + 2 < x.size(); i += 3) out.emplace_back(x[i], x[i + 1], x[i + 2]);
+      for (std::size_t i = 0; i + 2 < x.size(); i += 3)
+        out.corners.emplace_back(x[i], x[i + 1], x[i + 2]);
     }
+    for (const XMLElement* e = mesh->FirstChildElement(); e != nullptr; e = e->NextSiblingElement())
+      add_faces(*e, out);
     return out;
+  }
+
+  /// <p> holds `stride` numbers for each corner of a face, the one at `place` names the corner.
+  void add_faces(const XMLElement& e, MeshTriangles& out) const {
+    const std::string tag = e.Name();
+    const bool strips = tag == "tristrips";
+    if (!strips && tag != "triangles" && tag != "polylist" && tag != "polygons" && tag != "trifans")
+      return;
+    std::size_t stride = 1, place = 0;
+    for (const XMLElement* i = e.FirstChildElement("input"); i != nullptr;
+         i = i->NextSiblingElement("input")) {
+      const std::size_t offset = std::min(i->UnsignedAttribute("offset", 0), kMaxOffset);
+      stride = std::max(stride, offset + 1);
+      if (i->Attribute("semantic", "VERTEX") != nullptr) place = offset;
+    }
+    std::vector<double> sizes;
+    if (const XMLElement* count = e.FirstChildElement("vcount")) sizes = numbers(*count);
+    for (const XMLElement* p = e.FirstChildElement("p"); p != nullptr;
+         p = p->NextSiblingElement("p")) {
+      const std::vector<double> x = numbers(*p);
+      std::vector<std::int32_t> corners;
+      for (std::size_t i = place; i < x.size(); i += stride) {
+        if (!(x[i] >= 0 && x[i] < static_cast<double>(out.corners.size())))
+          fail(*p, "has the corner " + to_text(x[i]) + " of " + std::to_string(out.corners.size()));
+        corners.push_back(static_cast<std::int32_t>(x[i]));
+      }
+      std::size_t at = 0, face = 0;
+      while (at < corners.size()) {
+        double size = static_cast<double>(corners.size());
+        if (tag == "triangles") size = 3;
+        if (tag == "polylist") size = face < sizes.size() ? sizes[face++] : 0;
+        if (!(size >= 1 && size <= static_cast<double>(corners.size() - at)))
+          fail(*p, "its faces and their corners do not go together");
+        const auto n = static_cast<std::size_t>(size);
+        for (std::size_t k = 2; k < n; ++k) {
+          const std::int32_t first = corners[strips ? at + k - 2 : at],
+                             second = corners[at + k - 1], third = corners[at + k];
+          if (strips && k % 2 == 1)  // every other one of a strip is turned round
+            out.triangles.push_back({second, first, third});
+          else
+            out.triangles.push_back({first, second, third});
+        }
+        at += n;
+      }
+    }
+  }
+
+  void add(const MeshTriangles& part, const Eigen::Affine3d& X) {
+    const auto first = static_cast<std::int32_t>(mesh_.corners.size());
+    for (const Vec3& p : part.corners) mesh_.corners.push_back(X * p);
+    const bool mirrored = X.linear().determinant() < 0;
+    for (const auto& t : part.triangles)
+      mesh_.triangles.push_back(
+          {first + t[0], first + t[mirrored ? 2 : 1], first + t[mirrored ? 1 : 2]});
   }
 
   Eigen::Affine3d placed(const XMLElement& node, Eigen::Affine3d X) const {
@@ -148,23 +206,23 @@ class DaeReader {
         if (++uses_ > kMaxUses) fail(*e, "uses geometries more than 10000 times");
         const auto found = geometries_.find(reference(*e, "url"));
         if (found == geometries_.end()) continue;
-        for (const Vec3& p : found->second) points_.push_back(X * p);
-        if (points_.size() > kMaxMeshCorners) return;  // refused by the caller
+        add(found->second, X);
+        if (mesh_.corners.size() > kMaxMeshCorners) return;  // refused by the caller
       }
     }
   }
 
   std::string path_;
   tinyxml2::XMLDocument document_;
-  std::map<std::string, std::vector<Vec3>> geometries_;
+  std::map<std::string, MeshTriangles> geometries_;
   std::map<std::string, const XMLElement*> nodes_;
-  std::vector<Vec3> points_;
+  MeshTriangles mesh_;
   std::size_t uses_ = 0;
 };
 
 }  // namespace
 
-std::vector<Vec3> dae_points(const std::string& data, const std::string& path) {
+MeshTriangles dae_surface(const std::string& data, const std::string& path) {
   return DaeReader(data, path).read();
 }
 

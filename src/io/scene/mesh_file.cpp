@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/mesh_file.cpp: STL (text and binary), OBJ and COLLADA => corner points.
+// io/scene/mesh_file.cpp: mesh files => corner points, and the hulls they stand for.
 // A mesh mostly stands for its convex hull; its triangles: mesh_triangles.cpp.
 #include <algorithm>
 #include <cmath>
@@ -16,6 +16,7 @@ namespace orthant::io {
 namespace {
 
 constexpr std::size_t kHeader = 84, kTriangle = 50;  // bytes of a binary STL
+constexpr std::size_t kMaxPieces = 256;              // hulls for one mesh
 
 bool is_binary_stl(const std::string& data) {
   if (data.size() < kHeader) return false;
@@ -56,6 +57,22 @@ std::vector<Vec3> text_points(const std::string& data, const std::string& word,
   return points;
 }
 
+/// How many corners have been read where each object of an OBJ file ends.
+std::vector<std::size_t> object_ends(const std::string& data) {
+  std::vector<std::size_t> ends;
+  std::size_t corners = 0;
+  const auto end = [&] {
+    if (corners > (ends.empty() ? 0 : ends.back())) ends.push_back(corners);
+  };
+  std::istringstream lines(data);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("v ")) ++corners;
+    if (line.starts_with("o ")) end();
+  }
+  end();
+  return ends;
+}
+
 }  // namespace
 
 std::vector<Vec3> read_mesh_points(const std::string& path) {
@@ -69,9 +86,15 @@ std::vector<Vec3> read_mesh_points(const std::string& path) {
   else if (lower.ends_with(".stl"))
     points = is_binary_stl(data) ? binary_stl_points(data) : text_points(data, "vertex", path);
   else if (lower.ends_with(".dae"))
-    points = dae_points(data, path);
+    points = dae_surface(data, path).corners;
+  else if (lower.ends_with(".ply"))
+    points = ply_surface(data, path).corners;
+  else if (lower.ends_with(".glb"))
+    points = glb_surface(data, path).corners;
+  else if (lower.ends_with(".msh"))
+    points = msh_surface(data, path).corners;
   else
-    throw Error(path, "unknown kind of mesh; allowed: .stl, .obj, .dae");
+    throw Error(path, "unknown kind of mesh; allowed: .stl, .obj, .dae, .ply, .glb, .msh");
   if (points.size() > kMaxMeshCorners)
     throw Error(path, "has " + std::to_string(points.size()) + " corners; allowed: at most " +
                           std::to_string(kMaxMeshCorners));
@@ -81,10 +104,29 @@ std::vector<Vec3> read_mesh_points(const std::string& path) {
   return points;
 }
 
-std::vector<Vec3> mesh_hull(const std::string& path, const Vec3& scale, bool& exact) {
+std::vector<std::vector<Vec3>> mesh_hulls(const std::string& path, const Vec3& scale, bool pieces,
+                                          bool& exact) {
   std::vector<Vec3> points = read_mesh_points(path);
   for (Vec3& p : points) p = p.cwiseProduct(scale);
-  return hull_points(points, path, exact);
+  std::vector<std::size_t> ends;  // of the objects, in points
+  if (pieces && (path.ends_with(".obj") || path.ends_with(".OBJ")))
+    ends = object_ends(read_regular_file(path, kMaxMeshFile));
+  if (ends.size() > kMaxPieces)
+    throw Error(path, "has " + std::to_string(ends.size()) + " objects; allowed: at most " +
+                          std::to_string(kMaxPieces));
+  if (ends.empty()) ends = {points.size()};
+  std::vector<std::vector<Vec3>> hulls;
+  exact = true;
+  std::size_t begin = 0;
+  for (const std::size_t end : ends) {
+    bool one = true;
+    hulls.push_back(hull_points({points.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 points.begin() + static_cast<std::ptrdiff_t>(end)},
+                                path, one));
+    exact = exact && one;
+    begin = end;
+  }
+  return hulls;
 }
 
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,

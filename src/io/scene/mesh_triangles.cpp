@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/mesh_triangles.cpp: STL (text and binary) and OBJ => corners and triangles.
+// io/scene/mesh_triangles.cpp: mesh files => corners and triangles.
 #include <algorithm>
 #include <cstring>
 #include <sstream>
@@ -68,11 +68,16 @@ MeshTriangles read_mesh_triangles(const std::string& path) {
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (!lower.ends_with(".obj") && !lower.ends_with(".stl"))
-    throw Error(path, "a mesh of triangles must be .stl or .obj");
-  std::vector<Vec3> points = read_mesh_points(path);
+  std::vector<Vec3> points = read_mesh_points(path);  // checks them, whatever the file
   if (lower.ends_with(".stl")) return from_points(std::move(points), path);
-  return from_obj(std::move(points), read_regular_file(path, kMaxMeshFile), path);
+  const std::string data = read_regular_file(path, kMaxMeshFile);
+  if (lower.ends_with(".obj")) return from_obj(std::move(points), data, path);
+  MeshTriangles mesh = lower.ends_with(".dae")   ? dae_surface(data, path)
+                       : lower.ends_with(".ply") ? ply_surface(data, path)
+                       : lower.ends_with(".glb") ? glb_surface(data, path)
+                                                 : msh_surface(data, path);
+  if (mesh.triangles.empty()) throw Error(path, "has no faces");
+  return mesh;
 }
 
 }  // namespace orthant::io

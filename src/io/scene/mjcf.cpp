@@ -161,11 +161,13 @@ void MjcfReader::read_assets(const Element& e) {
 
 /// Heights are given from the largest y down, scaled to 0 ... 1 and then to size[2].
 void MjcfReader::read_height_field(const Element& e) {
-  const std::string name = xml_.text(e, "name");
   if (e.Attribute("file") != nullptr) {
+    const std::string file = xml_.text(e, "file");
+    const std::string name = xml_.text_or(e, "name", std::filesystem::path(file).stem().string());
     xml_.ignore("height fields from files: <hfield name=\"" + name + "\">");
     return;
   }
+  const std::string name = xml_.text(e, "name");
   const double rows = xml_.number(e, "nrow"), columns = xml_.number(e, "ncol");
   const std::vector<double> size = xml_.numbers(e, "size", 4, 4);
   const std::vector<double> z = xml_.numbers(e, "elevation", 0, 1'000'000);

@@ -32,7 +32,8 @@ class Includes {
 
  private:
   void replace(Element& parent, Element& include, std::vector<std::string>& open) {
-    const std::string name = xml_.text(include, "file");
+    std::string name = xml_.text(include, "file");
+    std::replace(name.begin(), name.end(), '\\', '/');  // written on other systems
     const std::string path = (folder_ / name).lexically_normal().string();
     if (!read_files_) return xml_.problem(include, "other files are not read here");
     if (std::find(open.begin(), open.end(), path) != open.end())

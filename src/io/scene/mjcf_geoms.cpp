@@ -265,7 +265,7 @@ bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape) {
           xml_.problem(e, what + " (allowed: skip_meshes: true)");
         return false;
       }
-      shape.points = mesh_hull(path, scale, exact);
+      shape.points = mesh_hulls(path, scale, false, exact).front();
     }
   } catch (const Error& error) {
     xml_.problem(e, error.what());

@@ -48,7 +48,9 @@ void MjcfReader::read_actuator(const Element& e) {
   const std::string joint_name = xml_.text(e, "joint");
   RobotJoint* joint = find_joint(joint_name);
   if (joint == nullptr) {
-    if (!joint_name.empty())
+    if (joint_names_.contains(joint_name))
+      xml_.ignore("actuators of ball and free joints");
+    else if (!joint_name.empty())
       xml_.problem(e, "there is no hinge or slide '" + joint_name + "' to drive");
     return;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/scene/robot.hpp: a robot as a tree of links, whatever the file it came from.
 // The readers (urdf.cpp, mjcf.cpp) fill in what their file says; robot_tree.cpp folds what has no
-// motion or no mass of its own; robot_scene.cpp makes bodies, joints and frames of the rest.
+// motion or no mass of its own, robot_carriers.cpp gives mass where folding would take a joint
+// away; robot_scene.cpp makes bodies, joints and frames of the rest.
 #pragma once
 
 #include <optional>
@@ -96,6 +97,9 @@ void find_starts(Robot& robot, const std::vector<std::pair<std::string, double>>
                  XmlReader& xml);
 /// Inertias made those of bodies, by the least change; fixed, massless and empty links folded.
 void fold_links(Robot& robot, const RobotDescription& options, XmlReader& xml);
+/// Links without mass that move between two joints get some, as far as possible without changing
+/// the motion.
+void give_carriers_mass(Robot& robot, XmlReader& xml);
 /// X_PL at the start.
 Pose link_in_parent(const RobotJoint& joint);
 /// All of the above, then bodies, joints, servos, frames and exclusions of the scene.

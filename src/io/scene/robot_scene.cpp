@@ -211,18 +211,20 @@ class RobotWriter {
       if (servo.joints.empty() ? !j.leader.empty() : !named) continue;
       JointDescription& joint = scene_.joints[place_of_.at(j.name)];
       joint.motor = {.kind = MotorKind::Servo,
-                     .target = servo.control ? 0 : j.start,
+                     .target = servo.control || servo.stiffness == 0 ? 0 : j.start,
                      .max_force = servo.max_force ? servo.max_force : j.effort,
                      .stiffness = servo.stiffness,
                      .damping = servo.damping};
+      if (servo.armature) joint.armature = *servo.armature;
       std::erase_if(scene_.actuators, [&](const ActuatorDescription& a) {  // of another servo
         return a.joint == joint.name && a.type != ActuatorWord::Joint;
       });
       if (!servo.control) continue;
       ActuatorDescription a;
-      a.type = ActuatorWord::Target;
+      const bool speed = servo.stiffness == 0;
+      a.type = speed ? ActuatorWord::Speed : ActuatorWord::Target;
       a.name = a.joint = joint.name;
-      a.control = j.start;
+      a.control = speed ? 0 : j.start;
       a.where = servo.where;
       scene_.actuators.push_back(std::move(a));
     }

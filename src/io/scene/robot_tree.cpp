@@ -19,7 +19,6 @@ using Posture = std::vector<std::pair<std::string, double>>;
 constexpr double kRounding = 1e-9;     // of an inertia: not worth a note
 constexpr double kThin = 1e-6;         // least moment of a body, of its largest
 constexpr double kPointRadius = 0.01;  // [m] of the ball that stands for a point mass
-constexpr double kCarrier = 1e-4;      // matter of a massless link, of what it carries
 
 RobotJoint* find_joint(Robot& robot, const std::string& name) {
   for (RobotLink& link : robot.links)
@@ -201,30 +200,6 @@ void fold_empty_leaves(Robot& robot, XmlReader& xml) {
   }
 }
 
-/// A link without mass between two joints: a small share of what it carries.
-void give_carriers_mass(Robot& robot, XmlReader& xml) {
-  std::vector<std::string> names;
-  for (std::size_t i = robot.links.size(); i-- > 0;) {
-    RobotLink& link = robot.links[i];
-    if (link.mass > 0 || link.world || link.parent == kNone) continue;
-    double mass = 0, moment = 0;
-    for (const RobotLink& child : robot.links) {
-      if (child.parent != static_cast<Index>(i) || child.joint.motion == RobotMotion::Free)
-        continue;
-      mass += child.mass;
-      moment += child.inertia.trace() / 3;
-    }
-    link.carrier = true;
-    link.mass = kCarrier * mass;
-    link.inertia = kCarrier * moment * Mat3::Identity();
-    names.push_back(link.name);
-  }
-  std::reverse(names.begin(), names.end());
-  if (!names.empty())
-    xml.note("links without mass between two joints get " + to_text(kCarrier) +
-             " of the mass they carry: " + name_list(names));
-}
-
 void thicken(Robot& robot, XmlReader& xml) {
   std::vector<std::string> points, thin;
   for (RobotLink& link : robot.links) {
@@ -400,8 +375,8 @@ void fold_links(Robot& robot, const RobotDescription& options, XmlReader& xml) {
     if (link.parent == kNone && !(link.mass > 0)) link.world = true;
   weigh(robot, options, xml);
   fold_empty_leaves(robot, xml);
-  give_carriers_mass(robot, xml);
   thicken(robot, xml);
+  give_carriers_mass(robot, xml);
 }
 
 }  // namespace orthant::io

@@ -25,21 +25,26 @@ void add_mjcf(const RobotDescription& robot, std::size_t number, ReadContext& co
 /// A mesh with more is refused; an STL has three per triangle.
 inline constexpr std::size_t kMaxMeshCorners = 6'000'000;
 inline constexpr std::size_t kMaxMeshFile = std::size_t{256} << 20;  // bytes
-/// Points of an STL (text or binary), OBJ or COLLADA file. Throws Error.
+/// Points of an STL (text or binary), OBJ, COLLADA, PLY, GLB or MSH (MuJoCo) file. Throws Error.
 std::vector<Vec3> read_mesh_points(const std::string& path);
 /// A surface: corners, and three of them per triangle.
 struct MeshTriangles {
   std::vector<Vec3> corners;
   std::vector<std::array<std::int32_t, 3>> triangles;
 };
-/// Triangles of an STL or OBJ file; polygons of an OBJ are cut into fans. Throws Error.
+/// Triangles of such a file; polygons are cut into fans. Throws Error.
 MeshTriangles read_mesh_triangles(const std::string& path);
 /// Triangles of all meshes in one scene: runs keep their scene as text.
 inline constexpr std::size_t kMaxSceneTriangles = 200'000;
-/// Points of a COLLADA file, from its text; `path` for messages.
-std::vector<Vec3> dae_points(const std::string& data, const std::string& path);
-/// hull_points() of a file, each coordinate times its scale.
-std::vector<Vec3> mesh_hull(const std::string& path, const Vec3& scale, bool& exact);
+/// Corners and triangles of a file of one kind, from its contents; `path` for messages.
+MeshTriangles dae_surface(const std::string& data, const std::string& path);
+MeshTriangles ply_surface(const std::string& data, const std::string& path);
+MeshTriangles glb_surface(const std::string& data, const std::string& path);
+MeshTriangles msh_surface(const std::string& data, const std::string& path);
+/// hull_points() of a file, each coordinate times its scale: one hull, or with `pieces` one for
+/// every object (a line "o name") of an OBJ file.
+std::vector<std::vector<Vec3>> mesh_hulls(const std::string& path, const Vec3& scale, bool pieces,
+                                          bool& exact);
 /// At most kMaxHullVertices points whose hull is that of `points`, or nearly so; `exact` says
 /// which.
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,

@@ -205,8 +205,13 @@ const Table<ServoDescription>& table_of<ServoDescription>() {
           .add("damping", &T::damping, "", {.unit = "N s/m, N m s/rad", .lo = 0})
           .add("max_force", &T::max_force, "default: the limit in the file, where it has one",
                {.unit = "N, N m", .lo = 0})
-          .add("control", &T::control,
-               "an actuator `target` by the name of the joint; its control starts at the posture");
+          .add("armature", &T::armature,
+               "inertia of the coordinate: rotor times gear squared; default: as in the file",
+               {.unit = "kg, kg m^2", .lo = 0})
+          .add(
+              "control", &T::control,
+              "an actuator `target` by the name of the joint, whose control starts at the posture; "
+              "without stiffness one of type `speed`, which starts at 0");
   return table;
 }
 
@@ -234,6 +239,8 @@ const Table<RobotDescription>& table_of<RobotDescription>() {
                "links on fixed joints stay bodies, welded, instead of parts of their parent")
           .add("strict", &T::strict, "refuse what would be repaired")
           .add("skip_meshes", &T::skip_meshes, "leave out meshes whose file is not there")
+          .add("pieces", &T::pieces,
+               "URDF: each object of an OBJ mesh is a hull of its own, not one hull for the mesh")
           .add("density", &T::density,
                "of links that move and have shapes and no mass; default: refused",
                {.unit = "kg/m^3", .positive = true})

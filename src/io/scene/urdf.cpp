@@ -57,6 +57,7 @@ class UrdfReader {
       }
     }
     if (robot_.links.empty()) xml_.problem(0, "has no links");
+    for (const Element* e : joints_) add_world(*e);
     for (const Element* e : joints_) add_joint(*e);
     find_root();
     xml_.throw_problems();
@@ -112,10 +113,7 @@ class UrdfReader {
     if (inertial == nullptr) return;
     const Element* mass = inertial->FirstChildElement("mass");
     const Element* inertia = inertial->FirstChildElement("inertia");
-    if (mass == nullptr) {
-      xml_.problem(*inertial, "<inertial> of link '" + link.name + "' needs <mass>");
-      return;
-    }
+    if (mass == nullptr) return xml_.ignore("<inertial> without <mass>");
     link.mass = xml_.number(*mass, "value");
     if (link.mass < 0) {
       xml_.problem(*mass,
@@ -157,20 +155,14 @@ class UrdfReader {
     const Element* e = geometry_of(v);
     if (e == nullptr) return;
     if (std::string(e->Name()) != "mesh") {
+      for (const char* name : {"radius", "length"})  // many files draw nothing as a ball of size 0
+        if (e->Attribute(name) != nullptr && xml_.number_or(*e, name, 1) == 0)
+          return xml_.ignore("<visual> of size 0");
       if (!set_shape(v, *e, visual.shape)) return;
     } else {
-      const Pose X = origin(v);
-      visual.shape.position = X.x;
-      visual.shape.orientation = X.p;
+      set_place(v, *e, visual.shape);
       visual.scale = xml_.vector(*e, "scale", Vec3::Ones());
       const std::string name = xml_.text(*e, "filename");
-      std::string lower = name;
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (!lower.ends_with(".stl") && !lower.ends_with(".obj")) {
-        xml_.ignore("meshes of <visual> that are neither STL nor OBJ");
-        return;
-      }
       if (context_.options.read_files && !name.empty())
         visual.shape.file = find_robot_file(xml_.path(), name, packages());
       if (visual.shape.file.empty()) {
@@ -194,17 +186,30 @@ class UrdfReader {
       return;
     }
     ShapeDescription shape;
-    if (set_shape(collision, *e, shape)) link.shapes.push_back(std::move(shape));
+    if (std::string(e->Name()) != "mesh") {
+      if (set_shape(collision, *e, shape)) link.shapes.push_back(std::move(shape));
+      return;
+    }
+    set_place(collision, *e, shape);
+    for (std::vector<Vec3>& points : hulls_of(*e)) {
+      shape.type = ShapeWord::Hull;
+      shape.points = std::move(points);
+      link.shapes.push_back(shape);
+    }
   }
 
-  /// Place, type and sizes of the geometry *e of a <collision> or <visual>.
-  bool set_shape(const Element& around, const Element& geometry, ShapeDescription& shape) {
-    const Element* e = &geometry;
+  void set_place(const Element& around, const Element& e, ShapeDescription& shape) {
     const Pose X = origin(around);
-    shape.where = {std::make_shared<const std::string>(xml_.path()), e->GetLineNum(), 0};
+    shape.where = {std::make_shared<const std::string>(xml_.path()), e.GetLineNum(), 0};
     shape.position = X.x;
     shape.orientation = X.p;
     shape.material = options_.material;
+  }
+
+  /// Place, type and sizes of the geometry of a <collision> or <visual>, not of meshes.
+  bool set_shape(const Element& around, const Element& geometry, ShapeDescription& shape) {
+    const Element* e = &geometry;
+    set_place(around, geometry, shape);
     const auto length = [&](const char* name) {
       const double x = xml_.number(*e, name);
       if (!(x > 0) && e->Attribute(name) != nullptr)
@@ -227,12 +232,10 @@ class UrdfReader {
       shape.type = ShapeWord::Capsule;
       shape.radius = length("radius");
       shape.half_length = 0.5 * length("length");
-      shape.orientation = multiply(X.p, exp_rotation(Vec3(0, -kQuarter, 0)));
+      shape.orientation = multiply(*shape.orientation, exp_rotation(Vec3(0, -kQuarter, 0)));
     } else if (kind == "cylinder") {
       const double radius = length("radius"), span = length("length");
       set_cylinder(shape, radius, 0.5 * span);
-    } else if (kind == "mesh") {
-      return add_mesh(*e, shape);
     } else {
       xml_.ignore("<" + kind + "> in <geometry>");
       return false;
@@ -240,7 +243,7 @@ class UrdfReader {
     return true;
   }
 
-  bool add_mesh(const Element& e, ShapeDescription& shape) {
+  std::vector<std::vector<Vec3>> hulls_of(const Element& e) {
     const std::string name = xml_.text(e, "filename");
     const std::string path = context_.options.read_files && !name.empty()
                                  ? find_robot_file(xml_.path(), name, packages())
@@ -252,18 +255,17 @@ class UrdfReader {
         xml_.ignore(what);
       else
         xml_.problem(e, what + " here, above or in 'packages' (allowed: skip_meshes: true)");
-      return false;
+      return {};
     }
     try {
       bool exact = true;
-      shape.points = mesh_hull(path, scale, exact);
+      auto hulls = mesh_hulls(path, scale, options_.pieces, exact);
       if (!exact) xml_.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
+      return hulls;
     } catch (const Error& error) {
       xml_.problem(e, error.what());
-      return false;
+      return {};
     }
-    shape.type = ShapeWord::Hull;
-    return true;
   }
 
   std::vector<std::string> packages() const {
@@ -271,6 +273,19 @@ class UrdfReader {
     for (const std::string& folder : options_.packages)
       out.push_back(context_.path_of(options_.where, folder));
     return out;
+  }
+
+  /// Joints to a link `world` that the file does not have are joints to the world.
+  void add_world(const Element& joint) {
+    const Element* parent = joint.FirstChildElement("parent");
+    if (parent == nullptr || xml_.text_or(*parent, "link", "") != "world" ||
+        places_.contains("world"))
+      return;
+    RobotLink link;
+    link.name = "world";
+    link.line = joint.GetLineNum();
+    places_["world"] = static_cast<Index>(robot_.links.size());
+    robot_.links.push_back(std::move(link));
   }
 
   void add_joint(const Element& e) {
