@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/piles_bench.cpp: time per step of dense piles, and what it buys: overlap, residual, speed.
 //   bench_piles [shape=sphere] [count=500] [scene=settled,dropped,tilting] [steps=0]
-//               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [tolerance=0]
+//               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [settle=400]
+//               [tolerance=0] [compliance=0] [sweeps=0]
 // Shapes: sphere, box, capsule, hull, mixture (spheres of radii and masses up to 10 : 1). Scenes:
 // settled (at rest), dropped (from a grid), tilting (gravity swings by 35 degrees in a second).
 // Every method starts from the same state; overlaps are measured here, by Orthant's distances,
@@ -103,11 +104,20 @@ struct Stepper {
   virtual StepReport step(const Parameters& parameters, State& state) = 0;
 };
 
+/// Of Orthant, 0: as the method's name says.
+struct Options {
+  double tolerance = 0, compliance = 0;
+  int sweeps = 0;
+};
+
 struct Ours : Stepper {
-  Ours(const Model& m, Accuracy accuracy, double tolerance) : model(m) {
+  Ours(const Model& m, Accuracy accuracy, const Options& options) : model(m) {
     settings.h = kStep;
     settings.accuracy = accuracy;
-    if (tolerance > 0) settings.solver.tolerance = tolerance;
+    if (options.tolerance > 0) settings.solver.tolerance = options.tolerance;
+    settings.crowd_tolerance = options.tolerance;
+    settings.crowd_compliance = options.compliance;
+    settings.crowd_sweeps = options.sweeps;
   }
   StepReport step(const Parameters& parameters, State& state) override {
     return orthant::step(model, parameters, settings, {}, state, warm, work);
@@ -212,11 +222,10 @@ struct Ode : Stepper {
 #endif
 
 std::unique_ptr<Stepper> make_stepper(const std::string& method, const Pile& pile,
-                                      const State& start, double friction, double tolerance) {
-  if (method == "fast") return std::make_unique<Ours>(pile.model, Accuracy::Fast, tolerance);
-  if (method == "standard")
-    return std::make_unique<Ours>(pile.model, Accuracy::Standard, tolerance);
-  if (method == "exact") return std::make_unique<Ours>(pile.model, Accuracy::Exact, tolerance);
+                                      const State& start, double friction, const Options& options) {
+  if (method == "fast") return std::make_unique<Ours>(pile.model, Accuracy::Fast, options);
+  if (method == "standard") return std::make_unique<Ours>(pile.model, Accuracy::Standard, options);
+  if (method == "exact") return std::make_unique<Ours>(pile.model, Accuracy::Exact, options);
 #ifdef ORTHANT_ODE
   if (method.starts_with("ode"))
     return std::make_unique<Ode>(pile.model, pile.model.default_parameters(), start, friction,
@@ -249,9 +258,9 @@ int escaped(const Pile& pile, const State& state) {
 }
 
 void run(const std::string& scene, const std::string& method, const Pile& pile, State state,
-         int steps, double friction, double tolerance) {
+         int steps, double friction, const Options& options) {
   Parameters parameters = pile.model.default_parameters();
-  const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, tolerance);
+  const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, options);
   std::vector<double> times, overlaps, residuals, last_speeds;
   int converged = 0;
   double contacts = 0, iterations = 0;
@@ -312,7 +321,8 @@ int bench(int argc, char** argv) {
   std::map<std::string, std::string> o = {
       {"shape", "sphere"}, {"count", "500"},    {"scene", "settled,dropped,tilting"},
       {"steps", "0"},      {"friction", "0.5"}, {"method", "fast,standard,exact"},
-      {"tolerance", "0"},  {"state", ""}};
+      {"tolerance", "0"},  {"state", ""},       {"settle", "400"},
+      {"compliance", "0"}, {"sweeps", "0"}};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
@@ -320,7 +330,9 @@ int bench(int argc, char** argv) {
       throw Error("argument", "unknown: " + word);
     o[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  const double friction = std::stod(o["friction"]), tolerance = std::stod(o["tolerance"]);
+  const double friction = std::stod(o["friction"]);
+  const Options options{std::stod(o["tolerance"]), std::stod(o["compliance"]),
+                        std::stoi(o["sweeps"])};
   const double before = peak_memory();
   const Pile pile = make_pile(o["shape"], std::stoi(o["count"]), friction);
   const double of_model = peak_memory() - before;
@@ -338,8 +350,9 @@ int bench(int argc, char** argv) {
         if (!(in >> rest.q[pile.model.body(id).q_begin + k]))
           throw Error("state", "too few numbers in '" + o["state"] + "'");
   } else if (o["scene"] != "dropped") {
-    Ours settle(pile.model, Accuracy::Fast, 0);
-    for (int i = 0; i < 400; ++i) (void)settle.step(pile.model.default_parameters(), rest);
+    Ours settle(pile.model, Accuracy::Fast, {});
+    for (int i = 0; i < std::stoi(o["settle"]); ++i)
+      (void)settle.step(pile.model.default_parameters(), rest);
     rest.v.setZero();
     rest.t = 0;
   }
@@ -348,7 +361,7 @@ int bench(int argc, char** argv) {
     const int steps = o["steps"] == "0" ? own : std::stoi(o["steps"]);
     for (const std::string& method : words(o["method"]))
       run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps, friction,
-          tolerance);
+          options);
   }
   std::printf("memory beyond the model: %.0f bytes per body\n",
               (peak_memory() - before - of_model) / std::stod(o["count"]));

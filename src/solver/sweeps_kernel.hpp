@@ -14,6 +14,16 @@ namespace {
 constexpr int kLanes = 8;
 
 #if ORTHANT_SWEEPS_LANES == 8
+// Lanes that one register holds. A batch of doubles is two halves where a register has four: twice
+// as many numbers at a time would not fit into the registers there are. The lanes of a batch share
+// no body that moves, so one half after the other is the same thing.
+#if defined(__AVX512F__)
+constexpr int kDoubles = 8;
+#else
+constexpr int kDoubles = 4;
+#endif
+template <class T>
+constexpr int kWidth = sizeof(T) == sizeof(float) ? 8 : kDoubles;
 template <class T>
 struct Wide;
 template <>
@@ -22,7 +32,7 @@ struct Wide<float> {
 };
 template <>
 struct Wide<double> {
-  typedef double V __attribute__((vector_size(64)));
+  typedef double V __attribute__((vector_size(8 * kDoubles)));
 };
 template <class T>
 using Pack = typename Wide<T>::V;
@@ -41,14 +51,15 @@ template <class V>
 V root(const V& x) {
   V r;
   constexpr bool kSingle = sizeof(x[0]) == sizeof(float);
-  for (int l = 0; l < kLanes; ++l) r[l] = kSingle ? __builtin_sqrtf(x[l]) : __builtin_sqrt(x[l]);
+  for (int l = 0; l < int(sizeof(V) / sizeof(x[0])); ++l)
+    r[l] = kSingle ? __builtin_sqrtf(x[l]) : __builtin_sqrt(x[l]);
   return r;
 }
 template <class M>
 bool any(const M& mask) {
   M m = mask;
   bool some = false;
-  for (int l = 0; l < kLanes; ++l) some = some || m[l] != 0;
+  for (int l = 0; l < int(sizeof(M) / sizeof(m[0])); ++l) some = some || m[l] != 0;
   return some;
 }
 
@@ -76,8 +87,8 @@ inline void transpose(Pack<float>* r) {
     r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
   }
 }
-inline void transpose(Pack<double>* r) {
 #if defined(__AVX512F__)
+inline void transpose(Pack<double>* r) {
   Pack<double> t[8], s[8];
   for (int i = 0; i < 8; i += 2) {
     t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
@@ -93,41 +104,44 @@ inline void transpose(Pack<double>* r) {
     r[i] = ORTHANT_FRONT(s[i], s[i + 4]);
     r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
   }
-#else
-  // Registers of four: four blocks of 4 x 4.
-  typedef double H __attribute__((vector_size(32)));
-  H m[8][2];
-  __builtin_memcpy(m, r, sizeof m);
-  H o[8][2];
-  for (int rows = 0; rows < 2; ++rows)
-    for (int columns = 0; columns < 2; ++columns) {
-      const H a = m[4 * rows][columns], b = m[4 * rows + 1][columns];
-      const H c = m[4 * rows + 2][columns], d = m[4 * rows + 3][columns];
-      const H p = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-      const H q = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-      const H u = __builtin_shufflevector(c, d, 0, 4, 2, 6);
-      const H w = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-      o[4 * columns][rows] = __builtin_shufflevector(p, u, 0, 1, 4, 5);
-      o[4 * columns + 1][rows] = __builtin_shufflevector(q, w, 0, 1, 4, 5);
-      o[4 * columns + 2][rows] = __builtin_shufflevector(p, u, 2, 3, 6, 7);
-      o[4 * columns + 3][rows] = __builtin_shufflevector(q, w, 2, 3, 6, 7);
-    }
-  __builtin_memcpy(r, o, sizeof o);
-#endif
 }
+#else
+/// Four rows of eight: x[l] and x[4 + l] are the halves of row l, or component k of all in x[k].
+inline void transpose(Pack<double>* r) {
+  for (int half = 0; half < 8; half += 4) {
+    Pack<double>* x = r + half;
+    const Pack<double> p = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6);
+    const Pack<double> q = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
+    const Pack<double> u = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6);
+    const Pack<double> w = __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
+    x[0] = __builtin_shufflevector(p, u, 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(q, w, 0, 1, 4, 5);
+    x[2] = __builtin_shufflevector(p, u, 2, 3, 6, 7);
+    x[3] = __builtin_shufflevector(q, w, 2, 3, 6, 7);
+  }
+}
+#endif
 
-/// Eight bodies: component k of all of them in x[k].
+/// As many bodies as there are lanes: component k of all of them in x[k].
 template <class T>
 void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
-  for (int l = 0; l < kLanes; ++l) x[l] = read<Pack<T>>(bodies + kBodyRow * index[l]);
+  constexpr int kParts = kBodyRow / kWidth<T>;  // registers of a row
+  for (int l = 0; l < kWidth<T>; ++l)
+    for (int part = 0; part < kParts; ++part)
+      x[kWidth<T> * part + l] = read<Pack<T>>(bodies + kBodyRow * index[l] + kWidth<T> * part);
   transpose(x);
 }
 template <class T>
 void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
+  constexpr int kParts = kBodyRow / kWidth<T>;
   transpose(x);
-  for (int l = 0; l < kLanes; ++l) write(bodies + kBodyRow * index[l], x[l]);
+  for (int l = 0; l < kWidth<T>; ++l)
+    for (int part = 0; part < kParts; ++part)
+      write(bodies + kBodyRow * index[l] + kWidth<T> * part, x[kWidth<T> * part + l]);
 }
 #else
+template <class T>
+constexpr int kWidth = 1;
 template <class T>
 using Pack = T;
 template <class V, class T>
@@ -371,16 +385,16 @@ SweepChange walk(const SweepArrays<T>& x) {
   using V = Pack<T>;
   constexpr int kFields = kRound ? int{RoundField::kCount} : int{GeneralField::kCount};
   constexpr int kImpulses = kRound ? kRoundImpulses : kGeneralImpulses;
+  constexpr int kWide = kWidth<T>;
   double squares[kLanes] = {};
   T most[kLanes] = {};
-  // The lanes of a batch share no body that moves: one at a time is the same thing.
-  Change<V> lanes[kLanes / ORTHANT_SWEEPS_LANES] = {};
+  Change<V> lanes[kLanes / kWide] = {};
   constexpr std::size_t kChunk = 256;  // batches: sums of floats stay short
   for (std::size_t begin = 0; begin < x.batches; begin += kChunk) {
     const std::size_t end = begin + kChunk < x.batches ? begin + kChunk : x.batches;
     for (std::size_t i = begin; i < end; ++i) {
-      for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
-        Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
+      for (int l = 0; l < kLanes; l += kWide) {
+        Change<V>& change = lanes[l / kWide];
         const std::int32_t* index = x.bodies_of + 2 * kLanes * i + l;
         BodyPair<T> pair;
         gather(x.bodies, index, pair.a);
@@ -397,12 +411,12 @@ SweepChange walk(const SweepArrays<T>& x) {
         }
       }
     }
-    for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
-      Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
-      T part[ORTHANT_SWEEPS_LANES], largest[ORTHANT_SWEEPS_LANES];
+    for (int l = 0; l < kLanes; l += kWide) {
+      Change<V>& change = lanes[l / kWide];
+      T part[kWide], largest[kWide];
       write(part, change.squares);
       write(largest, change.most);
-      for (int k = 0; k < ORTHANT_SWEEPS_LANES; ++k) {
+      for (int k = 0; k < kWide; ++k) {
         squares[l + k] += part[k];
         most[l + k] = larger(most[l + k], largest[k]);
       }

@@ -132,8 +132,8 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
-bool detect(StepRun& run, double dt, bool either) {
-  Timer timer;
+bool assemble_free_motion(StepRun& run, double dt) {
+  const Timer timer;
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
     return false;
@@ -141,7 +141,12 @@ bool detect(StepRun& run, double dt, bool either) {
   if (!assemble_medium(run.model, run.parameters, run.interval(dt), medium, work.assembly))
     return false;
   run.report.seconds_assembly += timer.seconds();
-  timer.restart();
+  return true;
+}
+
+void find_near_contacts(StepRun& run, double dt, bool either) {
+  const Timer timer;
+  StepWorkspace::Impl& work = run.work;
   find_motion(run, dt);
   CollisionSettings settings = collision_settings(run);
   settings.either = either;
@@ -153,6 +158,11 @@ bool detect(StepRun& run, double dt, bool either) {
   run.report.contacts =
       static_cast<Index>(work.contacts.contacts.size() + work.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
+}
+
+bool detect(StepRun& run, double dt) {
+  if (!assemble_free_motion(run, dt)) return false;
+  find_near_contacts(run, dt, false);
   return true;
 }
 
@@ -262,9 +272,11 @@ void advance(StepRun& run, double dt) {
 
 bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
-  const bool crowd = is_crowd(run);
-  if (!detect(run, dt, crowd)) return false;
-  if (crowd && step_crowd(run, dt)) return true;
+  const bool crowd = is_crowd(run), light = crowd && free_crowd_motion(run, dt);
+  if (!light && !assemble_free_motion(run, dt)) return false;
+  find_near_contacts(run, dt, crowd);
+  if (crowd && step_crowd(run, dt, light)) return true;
+  if (light && !assemble_free_motion(run, dt)) return false;
   run.work.rows = run.work.contacts;
   if (!solve_velocities(run, dt, false)) return false;
   find_displacement(run, dt);

@@ -37,6 +37,7 @@ struct StepWorkspace::Impl {
   WarmStart whole_pairs;               // see whole_pairs()
   ContactRowSettings row_settings;     // of `assembly`
   SweepProblem crowd;
+  std::vector<SweepCell> cells;  // by dynamic body
   SweepWorkspace sweeps;
   StepCrew* crew = nullptr;
   std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
@@ -72,8 +73,12 @@ double restitution_threshold(const StepRun& run);
 double contact_tolerance(const StepRun& run, const Contact& contact);
 
 // --- interval.cpp ---
-/// H, k and the contacts that the next dt may close => work.assembly, work.contacts.
-bool detect(StepRun& run, double dt, bool either = false);
+/// H, k and v_free => work.assembly.
+bool assemble_free_motion(StepRun& run, double dt);
+/// The contacts that the next dt may close => work.contacts. `either`: see CollisionSettings.
+void find_near_contacts(StepRun& run, double dt, bool either);
+/// Both.
+bool detect(StepRun& run, double dt);
 /// Rows for work.rows, solution of the velocities at the end of dt => work.assembly, work.solution.
 /// A trial may turn out not to be the step: it leaves no record.
 /// `located`: rigid contacts bounce at located impacts, not here.
@@ -102,9 +107,13 @@ bool step_with_halving(StepRun& run);
 // --- crowd.cpp ---
 /// The settings and the model allow steps of crowds.
 bool is_crowd(const StepRun& run);
-/// One interval with the contacts of detect(), by sweeps alone. False: not a crowd after all, or
-/// the numbers overflowed; nothing has been changed then.
-bool step_crowd(StepRun& run, double dt);
+/// v_free and the bodies of the sweeps without H => work.assembly, work.crowd. False where a body
+/// has more than its mass and inertia in H.
+bool free_crowd_motion(StepRun& run, double dt);
+/// One interval with the contacts that were found, by sweeps alone; `light`: free_crowd_motion()
+/// has been called. False: not a crowd after all, or the numbers overflowed; nothing has been
+/// changed.
+bool step_crowd(StepRun& run, double dt, bool light);
 
 /// The rows of work.assembly by sweeps, from work.solution into it: in a pile the answer, or the
 /// best start there is. Does nothing where the rows are not those of contacts alone.
