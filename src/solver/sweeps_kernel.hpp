@@ -12,6 +12,8 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kLanes = 8;
+// What is done for every contact stays in registers: calls would pass it through memory.
+#define ORTHANT_INLINE inline __attribute__((always_inline))
 
 #if ORTHANT_SWEEPS_LANES == 8
 // Lanes that one register holds. A batch of doubles is two halves where a register has four: twice
@@ -64,7 +66,7 @@ bool any(const M& mask) {
 }
 
 /// Rows of eight numbers <=> eight packs of one number each.
-inline void transpose(Pack<float>* r) {
+ORTHANT_INLINE void transpose(Pack<float>* r) {
 #define ORTHANT_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
 #define ORTHANT_HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
 #define ORTHANT_EVEN(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
@@ -88,7 +90,7 @@ inline void transpose(Pack<float>* r) {
   }
 }
 #if defined(__AVX512F__)
-inline void transpose(Pack<double>* r) {
+ORTHANT_INLINE void transpose(Pack<double>* r) {
   Pack<double> t[8], s[8];
   for (int i = 0; i < 8; i += 2) {
     t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
@@ -107,7 +109,7 @@ inline void transpose(Pack<double>* r) {
 }
 #else
 /// Four rows of eight: x[l] and x[4 + l] are the halves of row l, or component k of all in x[k].
-inline void transpose(Pack<double>* r) {
+ORTHANT_INLINE void transpose(Pack<double>* r) {
   for (int half = 0; half < 8; half += 4) {
     Pack<double>* x = r + half;
     const Pack<double> p = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6);
@@ -124,7 +126,7 @@ inline void transpose(Pack<double>* r) {
 
 /// As many bodies as there are lanes: component k of all of them in x[k].
 template <class T>
-void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
+ORTHANT_INLINE void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
   constexpr int kParts = kBodyRow / kWidth<T>;  // registers of a row
   for (int l = 0; l < kWidth<T>; ++l)
     for (int part = 0; part < kParts; ++part)
@@ -132,7 +134,7 @@ void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
   transpose(x);
 }
 template <class T>
-void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
+ORTHANT_INLINE void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
   constexpr int kParts = kBodyRow / kWidth<T>;
   transpose(x);
   for (int l = 0; l < kWidth<T>; ++l)
@@ -156,11 +158,11 @@ inline float root(float x) { return __builtin_sqrtf(x); }
 inline double root(double x) { return __builtin_sqrt(x); }
 inline bool any(bool x) { return x; }
 template <class T>
-void gather(const T* bodies, const std::int32_t* index, T* x) {
+ORTHANT_INLINE void gather(const T* bodies, const std::int32_t* index, T* x) {
   for (int k = 0; k < kBodyRow; ++k) x[k] = bodies[kBodyRow * *index + k];
 }
 template <class T>
-void scatter(T* x, const std::int32_t* index, T* bodies) {
+ORTHANT_INLINE void scatter(T* x, const std::int32_t* index, T* bodies) {
   for (int k = 0; k < kBodyRow; ++k) bodies[kBodyRow * *index + k] = x[k];
 }
 #endif
@@ -238,7 +240,8 @@ struct Change {
 /// Centred spheres: W = diag(wn, wt, wt), so the exact answer of one contact has a closed form:
 /// λ_N = max(0, λ_N − u_N/w_N), then λ_T clipped to μ λ_N. Tangents are world vectors.
 template <class T, SweepMode mode>
-void round_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+ORTHANT_INLINE void round_contact(const T* d, T* lambda, BodyPair<T>& bodies,
+                                  Change<Pack<T>>& change) {
   using V = Pack<T>;
   const Trio<V> n = read_trio<V>(d + RoundField::kNormal * kLanes);
   const V ka = read<V>(d + RoundField::kLeverA * kLanes);
@@ -341,7 +344,8 @@ struct OneContact {
 };
 
 template <class T, SweepMode mode>
-void general_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
+                                    Change<Pack<T>>& change) {
   using V = Pack<T>;
   using F = GeneralField;
   const auto field = [&](int k) { return read<V>(d + k * kLanes); };

@@ -362,6 +362,26 @@ void advance_crowd(StepRun& run, double dt) {
   run.x.t += dt;
 }
 
+/// The judge's word on work.solution, where nobody asks for more than an answer: a record, a method
+/// or an explanation is the business of solve().
+bool accepts_swept(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const SolveSettings& s = run.settings.solver;
+  if (run.record != nullptr || s.method != Method::Automatic || !s.plan.empty() ||
+      s.trace != nullptr)
+    return false;
+  const CanonicalProblem& p = work.assembly.problem;
+  scale_of(p, work.scale_work, work.scale);
+  const Residual residual = judge_quick(p, work.scale, work.solution, work.judge);
+  if (!(residual.value <= s.tolerance)) return false;
+  work.solution.w = work.judge.w;
+  ++run.report.solves;
+  run.report.method = Method::GaussSeidel;
+  run.report.constraints = static_cast<Index>(work.rows.contacts.size());
+  run.report.residual = std::max(run.report.residual, residual.value);
+  return true;
+}
+
 }  // namespace
 
 bool is_crowd(const StepRun& run) {
@@ -408,14 +428,14 @@ bool free_crowd_motion(StepRun& run, double dt) {
   return v_free.allFinite();
 }
 
-void start_by_sweeps(StepRun& run, double dt) {
+bool start_by_sweeps(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
   const auto& contacts = work.rows.contacts;
   if (contacts.size() < kCrowdContacts || !work.rows.flexible.empty() ||
       model.law() != LawOfMotion::Inertial || !has_plain_contacts(run) ||
       model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.bodies))
-    return;
+    return false;
   const Vec3 gravity = gravity_of(run);
   const double weight = gravity.norm();
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
@@ -445,7 +465,7 @@ void start_by_sweeps(StepRun& run, double dt) {
                                            .speed = reference_speed(run, dt),
                                            .patience = kExactPatience},
                                           work.sweeps);
-  if (result.outcome == Outcome::NotFinite) return;
+  if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {
     const ContactBlock& block = work.assembly.blocks[i];
@@ -453,6 +473,7 @@ void start_by_sweeps(StepRun& run, double dt) {
                    Vec3::Zero(), work.solution.lambda.data() + block.row);
   }
   write_velocities(run);
+  return result.outcome == Outcome::Converged && accepts_swept(run);
 }
 
 bool step_crowd(StepRun& run, double dt, bool light) {

@@ -177,10 +177,10 @@ bool solve_velocities(StepRun& run, double dt, bool located, bool trial) {
   start_from(run.warm, run, dt, work.solution);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  start_by_sweeps(run, dt);
+  const bool swept = start_by_sweeps(run, dt);
   const bool again = run.settings.newton_iterations > 1 && !run.model.flexible_parts().empty();
-  bool finite = solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
-                                 work.assembly, work.rows, work.solution, !trial);
+  bool finite = swept || solve_and_report(run, again ? SolveKind::Newton : SolveKind::Step, dt,
+                                          work.assembly, work.rows, work.solution, !trial);
   run.report.newton_iterations += !run.model.flexible_parts().empty();
   if (finite && again) finite = relinearise(run, dt, trial);
   run.report.seconds_solve += timer.seconds();

@@ -39,6 +39,9 @@ struct StepWorkspace::Impl {
   SweepProblem crowd;
   std::vector<SweepCell> cells;  // by dynamic body
   SweepWorkspace sweeps;
+  ScaleWorkspace scale_work;  // of the judge of what was swept
+  ProblemScale scale;
+  JudgeWorkspace judge;
   StepCrew* crew = nullptr;
   std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
@@ -116,8 +119,9 @@ bool free_crowd_motion(StepRun& run, double dt);
 bool step_crowd(StepRun& run, double dt, bool light);
 
 /// The rows of work.assembly by sweeps, from work.solution into it: in a pile the answer, or the
-/// best start there is. Does nothing where the rows are not those of contacts alone.
-void start_by_sweeps(StepRun& run, double dt);
+/// best start there is. Does nothing where the rows are not those of contacts alone. True where the
+/// judge accepts it as the answer.
+bool start_by_sweeps(StepRun& run, double dt);
 
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.
