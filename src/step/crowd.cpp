@@ -70,7 +70,7 @@ SweepSettings promise_of(const StepSettings& s) {
 
 /// Sweeps of an exact step: a pile at rest needs some tens; one that moves does not get there, and
 /// is given up when the change has not halved in this many.
-constexpr int kExactSweeps = 1000, kExactPatience = 100;
+constexpr int kExactSweeps = 2000, kExactPatience = 300;
 
 /// Overlaps are pushed out at the speed of gravity in a step at most, or of a hundredth of the size
 /// in a step: a state that comes overlapped must not burst.
