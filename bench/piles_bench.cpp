@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/piles_bench.cpp: time per step of dense piles, and what it buys: overlap, residual, speed.
 //   bench_piles [shape=sphere] [count=500] [scene=settled,dropped,tilting] [steps=0]
-//               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [tolerance=0]
-// Shapes: sphere, box, capsule, hull, mixture (spheres of radii and masses up to 10 : 1). Scenes:
-// settled (at rest), dropped (from a grid), tilting (gravity swings by 35 degrees in a second).
-// Every method starts from the same state; overlaps are measured here, by Orthant's distances,
-// never by the method. Processor time; ODE where it was found (its quick step with N iterations).
+//               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [settle=400]
+//               [tolerance=0] [compliance=0] [sweeps=0]
+// Shapes: sphere, box, capsule, hull, mixture (spheres of radii and masses up to 10 : 1); wall:
+// bricks in running bond; drum: spheres in a drum of sixteen staves that turns by a radian per
+// second. Scenes: settled (at rest), dropped (from a grid), tilting (gravity swings by 35 degrees
+// in a second). fast50: fast with fifty sweeps; standard1e-8: standard to that tolerance. Every
+// method starts from the same state; overlaps are measured here, by Orthant's distances, never by
+// the method. Processor time; ODE where it was found (its quick step with N iterations).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numbers>
@@ -38,7 +42,7 @@ double uniform(std::uint64_t& state) {
 }
 
 Shape shape_of(const std::string& kind, std::uint64_t& random) {
-  if (kind == "sphere") return Shape::sphere(kRadius);
+  if (kind == "sphere" || kind == "drum") return Shape::sphere(kRadius);
   if (kind == "mixture")  // volumes, and so masses, evenly up to ten to one
     return Shape::sphere(kRadius * std::cbrt(0.1 + 0.9 * uniform(random)));
   if (kind == "box") return Shape::box(0.0215, 0.0215, 0.0215);
@@ -53,15 +57,84 @@ Shape shape_of(const std::string& kind, std::uint64_t& random) {
     }
     return Shape::hull(points);
   }
-  throw Error("shape", "sphere, box, capsule, hull or mixture, not '" + kind + "'");
+  throw Error("shape", "sphere, box, capsule, hull, mixture, wall or drum, not '" + kind + "'");
 }
 
 struct Pile {
   Model model;
-  double half = 0.5;  // of the box [m]
+  double half = 0.5;           // of the box [m]
+  Vec3 centre = Vec3::Zero();  // of the drum [m]
+  double radius = 0;           // of the drum; 0: there is none [m]
 };
 
+const ShapeSpec kFloor{.shape = Shape::half_space(), .material = "grain"};
+
+/// Ten bricks and a half to a course, a millimetre between neighbours.
+Pile make_wall(int count, double friction) {
+  constexpr int kCourse = 10;
+  const Vec3 half(0.1, 0.05, 0.03);
+  ModelBuilder builder;
+  builder.add_material({.name = "grain", .friction = friction});
+  builder.add_body({.name = "floor", .motion = Motion::Fixed, .shapes = {kFloor}});
+  for (int i = 0; i < count; ++i) {
+    const int course = i / kCourse;
+    const double x = (i % kCourse + 0.5 * (course % 2)) * (2 * half[0] + 0.001);
+    builder.add_body(
+        {.position = Vec3(x, 0, (2 * course + 1) * half[2]),
+         .shapes = {{.shape = Shape::box(half[0], half[1], half[2]), .material = "grain"}}});
+  }
+  builder.set_gravity(Vec3(0, 0, -kGravity));
+  return {builder.build(), std::numeric_limits<double>::infinity()};
+}
+
+/// Spheres on a grid along the axis of a drum that lies along y.
+Pile make_drum(int count, double friction) {
+  constexpr int kStaves = 16;
+  const double length = 0.5;
+  const int along = 5, side = static_cast<int>(std::ceil(std::sqrt(count / double(along))));
+  const double radius = 0.75 * kSpacing * side;
+  ModelBuilder builder;
+  builder.add_material({.name = "grain", .friction = friction});
+  BodySpec drum{.name = "drum",
+                .motion = Motion::Kinematic,
+                .position = Vec3(0, 0, radius),
+                .angular_velocity = Vec3(0, 1, 0)};
+  for (int i = 0; i < kStaves; ++i) {
+    const double angle = 2 * std::numbers::pi * i / kStaves;
+    const double width = (radius + 0.1) * std::tan(std::numbers::pi / kStaves);
+    const Vec3 at((radius + 0.05) * std::sin(angle), 0, (radius + 0.05) * std::cos(angle));
+    const Quat turn{std::cos(angle / 2), 0, std::sin(angle / 2), 0};
+    ShapeSpec stave{.shape = Shape::box(width, 0.5 * length, 0.05), .material = "grain"};
+    stave.offset.x = at;
+    stave.offset.p = turn;
+    drum.shapes.push_back(stave);
+  }
+  builder.add_body(drum);
+  const double c = std::sqrt(0.5);
+  builder.add_body({.name = "south",
+                    .motion = Motion::Fixed,
+                    .position = Vec3(0, -0.5 * length, 0),
+                    .orientation = {c, -c, 0, 0},
+                    .shapes = {kFloor}});
+  builder.add_body({.name = "north",
+                    .motion = Motion::Fixed,
+                    .position = Vec3(0, 0.5 * length, 0),
+                    .orientation = {c, c, 0, 0},
+                    .shapes = {kFloor}});
+  for (int i = 0; i < count; ++i) {
+    const int a = i / along % side, b = i / along / side;
+    builder.add_body({.position = Vec3((a - 0.5 * (side - 1)) * kSpacing,
+                                       (i % along - 0.5 * (along - 1)) * kSpacing,
+                                       radius + (b - 0.5 * (side - 1)) * kSpacing),
+                      .shapes = {{.shape = Shape::sphere(kRadius), .material = "grain"}}});
+  }
+  builder.set_gravity(Vec3(0, 0, -kGravity));
+  return {builder.build(), 0.5 * length, Vec3(0, 0, radius), radius + 0.1};
+}
+
 Pile make_pile(const std::string& kind, int count, double friction) {
+  if (kind == "wall") return make_wall(count, friction);
+  if (kind == "drum") return make_drum(count, friction);
   const int side = count <= 2000
                        ? std::min(12, static_cast<int>(std::ceil(std::cbrt(count) - 1e-9)))
                        : static_cast<int>(std::ceil(std::sqrt(count / 12.0)));
@@ -73,7 +146,7 @@ Pile make_pile(const std::string& kind, int count, double friction) {
                       .motion = Motion::Fixed,
                       .position = at,
                       .orientation = turn,
-                      .shapes = {{.shape = Shape::half_space(), .material = "grain"}}});
+                      .shapes = {kFloor}});
   };
   const double c = std::sqrt(0.5);
   wall("floor", Vec3::Zero(), {});
@@ -94,7 +167,7 @@ Pile make_pile(const std::string& kind, int count, double friction) {
                       .shapes = {{.shape = shape_of(kind, random), .material = "grain"}}});
   }
   builder.set_gravity(Vec3(0, 0, -kGravity));
-  return {builder.build(), half};
+  return {builder.build(), half, Vec3::Zero(), 0};
 }
 
 /// Another engine or a setting of ours, one step at a time.
@@ -103,11 +176,20 @@ struct Stepper {
   virtual StepReport step(const Parameters& parameters, State& state) = 0;
 };
 
+/// Of Orthant, 0: as the method's name says.
+struct Options {
+  double tolerance = 0, compliance = 0;
+  int sweeps = 0;
+};
+
 struct Ours : Stepper {
-  Ours(const Model& m, Accuracy accuracy, double tolerance) : model(m) {
+  Ours(const Model& m, Accuracy accuracy, const Options& options) : model(m) {
     settings.h = kStep;
     settings.accuracy = accuracy;
-    if (tolerance > 0) settings.solver.tolerance = tolerance;
+    if (options.tolerance > 0) settings.solver.tolerance = options.tolerance;
+    settings.crowd_tolerance = options.tolerance;
+    settings.crowd_compliance = options.compliance;
+    settings.crowd_sweeps = options.sweeps;
   }
   StepReport step(const Parameters& parameters, State& state) override {
     return orthant::step(model, parameters, settings, {}, state, warm, work);
@@ -146,22 +228,41 @@ struct Ode : Stepper {
                          ? dCreateBox(space, 2 * size[0], 2 * size[1], 2 * size[2])
                          : nullptr;
       if (geom == nullptr) throw Error("ode", "has no such shape here");
-      dBodyID b = dBodyCreate(world);
-      const double* I = p.values.data() + body.inertia;
-      dMass mass;
-      dMassSetParameters(&mass, p[body.mass], 0, 0, 0, I[0], I[1], I[2], I[3], I[4], I[5]);
-      dBodySetMass(b, &mass);
-      dBodySetPosition(b, X.x[0], X.x[1], X.x[2]);
+      const auto rotation = [](const Mat3& turn, dReal* r) {
+        for (int i = 0; i < 3; ++i)
+          for (int j = 0; j < 3; ++j) r[4 * i + j] = turn(i, j);
+      };
       dMatrix3 r = {};
-      for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) r[4 * i + j] = R(i, j);
-      dBodySetRotation(b, r);
-      dGeomSetBody(geom, b);
+      if (!body.is_dynamic() && !bodies.empty() && bodies.back().second == &body) {
+        dGeomSetBody(geom, bodies.back().first);  // one more stave
+      } else {
+        dBodyID b = dBodyCreate(world);
+        dBodySetPosition(b, X.x[0], X.x[1], X.x[2]);
+        rotation(R, r);
+        dBodySetRotation(b, r);
+        dGeomSetBody(geom, b);
+        bodies.emplace_back(b, &body);
+        if (body.is_dynamic()) {
+          const double* I = p.values.data() + body.inertia;
+          dMass mass;
+          dMassSetParameters(&mass, p[body.mass], 0, 0, 0, I[0], I[1], I[2], I[3], I[4], I[5]);
+          dBodySetMass(b, &mass);
+        } else {
+          const double* v = start.v.data() + body.v_begin;
+          dBodySetKinematic(b);
+          dBodySetAngularVel(b, v[3], v[4], v[5]);
+        }
+      }
+      if (!body.is_dynamic()) {
+        const Pose offset = frame_pose(false, p.values.data() + shape.offset_begin);
+        dGeomSetOffsetPosition(geom, offset.x[0], offset.x[1], offset.x[2]);
+        rotation(matrix_of(offset.p), r);
+        dGeomSetOffsetRotation(geom, r);
+      }
       if (shape.shape.kind() == ShapeKind::Capsule) {  // its axis is z, ours is x
         const dMatrix3 turn = {0, 0, 1, 0, 0, 1, 0, 0, -1, 0, 0, 0};
         dGeomSetOffsetRotation(geom, turn);
       }
-      bodies.push_back(b);
     }
   }
   static void near(void* self, dGeomID a, dGeomID b) {
@@ -186,9 +287,10 @@ struct Ode : Stepper {
     dWorldQuickStep(world, kStep);
     dJointGroupEmpty(joints);
     for (std::size_t i = 0; i < bodies.size(); ++i) {
-      const Body& body = model.body(model.dynamic_bodies()[i]);
-      const dReal *x = dBodyGetPosition(bodies[i]), *p = dBodyGetQuaternion(bodies[i]);
-      const dReal *v = dBodyGetLinearVel(bodies[i]), *w = dBodyGetAngularVel(bodies[i]);
+      const auto& [id, at] = bodies[i];
+      const Body& body = *at;
+      const dReal *x = dBodyGetPosition(id), *p = dBodyGetQuaternion(id);
+      const dReal *v = dBodyGetLinearVel(id), *w = dBodyGetAngularVel(id);
       for (int k = 0; k < 3; ++k) {
         state.q[body.q_begin + k] = x[k];
         state.v[body.v_begin + k] = v[k];
@@ -206,17 +308,23 @@ struct Ode : Stepper {
   dWorldID world;
   dSpaceID space;
   dJointGroupID joints;
-  std::vector<dBodyID> bodies;
+  std::vector<std::pair<dBodyID, const Body*>> bodies;
   int contacts = 0;
 };
 #endif
 
 std::unique_ptr<Stepper> make_stepper(const std::string& method, const Pile& pile,
-                                      const State& start, double friction, double tolerance) {
-  if (method == "fast") return std::make_unique<Ours>(pile.model, Accuracy::Fast, tolerance);
-  if (method == "standard")
-    return std::make_unique<Ours>(pile.model, Accuracy::Standard, tolerance);
-  if (method == "exact") return std::make_unique<Ours>(pile.model, Accuracy::Exact, tolerance);
+                                      const State& start, double friction, const Options& options) {
+  Options own = options;
+  if (method.starts_with("fast")) {
+    if (method.size() > 4) own.sweeps = std::stoi(method.substr(4));
+    return std::make_unique<Ours>(pile.model, Accuracy::Fast, own);
+  }
+  if (method.starts_with("standard")) {
+    if (method.size() > 8) own.tolerance = std::stod(method.substr(8));
+    return std::make_unique<Ours>(pile.model, Accuracy::Standard, own);
+  }
+  if (method == "exact") return std::make_unique<Ours>(pile.model, Accuracy::Exact, options);
 #ifdef ORTHANT_ODE
   if (method.starts_with("ode"))
     return std::make_unique<Ode>(pile.model, pile.model.default_parameters(), start, friction,
@@ -243,15 +351,17 @@ int escaped(const Pile& pile, const State& state) {
   int count = 0;
   for (const BodyId id : pile.model.dynamic_bodies()) {
     const Vec3 x = state.q.segment<3>(pile.model.body(id).q_begin);
-    count += !(x[2] > 0 && std::abs(x[0]) < pile.half && std::abs(x[1]) < pile.half);
+    count += pile.radius > 0
+                 ? !((x - pile.centre).norm() < pile.radius + pile.half)
+                 : !(x[2] > 0 && std::abs(x[0]) < pile.half && std::abs(x[1]) < pile.half);
   }
   return count;
 }
 
 void run(const std::string& scene, const std::string& method, const Pile& pile, State state,
-         int steps, double friction, double tolerance) {
+         int steps, double friction, const Options& options) {
   Parameters parameters = pile.model.default_parameters();
-  const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, tolerance);
+  const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, options);
   std::vector<double> times, overlaps, residuals, last_speeds;
   int converged = 0;
   double contacts = 0, iterations = 0;
@@ -312,7 +422,8 @@ int bench(int argc, char** argv) {
   std::map<std::string, std::string> o = {
       {"shape", "sphere"}, {"count", "500"},    {"scene", "settled,dropped,tilting"},
       {"steps", "0"},      {"friction", "0.5"}, {"method", "fast,standard,exact"},
-      {"tolerance", "0"},  {"state", ""}};
+      {"tolerance", "0"},  {"state", ""},       {"settle", "400"},
+      {"compliance", "0"}, {"sweeps", "0"}};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
@@ -320,7 +431,9 @@ int bench(int argc, char** argv) {
       throw Error("argument", "unknown: " + word);
     o[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  const double friction = std::stod(o["friction"]), tolerance = std::stod(o["tolerance"]);
+  const double friction = std::stod(o["friction"]);
+  const Options options{std::stod(o["tolerance"]), std::stod(o["compliance"]),
+                        std::stoi(o["sweeps"])};
   const double before = peak_memory();
   const Pile pile = make_pile(o["shape"], std::stoi(o["count"]), friction);
   const double of_model = peak_memory() - before;
@@ -338,9 +451,10 @@ int bench(int argc, char** argv) {
         if (!(in >> rest.q[pile.model.body(id).q_begin + k]))
           throw Error("state", "too few numbers in '" + o["state"] + "'");
   } else if (o["scene"] != "dropped") {
-    Ours settle(pile.model, Accuracy::Fast, 0);
-    for (int i = 0; i < 400; ++i) (void)settle.step(pile.model.default_parameters(), rest);
-    rest.v.setZero();
+    Ours settle(pile.model, Accuracy::Fast, {});
+    for (int i = 0; i < std::stoi(o["settle"]); ++i)
+      (void)settle.step(pile.model.default_parameters(), rest);
+    rest.v.head(pile.model.dynamic_v_size()).setZero();
     rest.t = 0;
   }
   for (const std::string& scene : words(o["scene"])) {
@@ -348,7 +462,7 @@ int bench(int argc, char** argv) {
     const int steps = o["steps"] == "0" ? own : std::stoi(o["steps"]);
     for (const std::string& method : words(o["method"]))
       run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps, friction,
-          tolerance);
+          options);
   }
   std::printf("memory beyond the model: %.0f bytes per body\n",
               (peak_memory() - before - of_model) / std::stod(o["count"]));

@@ -20,14 +20,19 @@ namespace {
 
 constexpr Index kFewBoxes = 12;      // a level this small is searched without its grid
 constexpr std::size_t kGrain = 256;  // boxes a chunk
-constexpr int kSmallestExponent = -1000;
+constexpr int kSmallestExponent = -2000;
+constexpr double kHair = 1e-6;
 constexpr double kCellsABox = 8;  // cells a level may have as an array: beyond, a hash
 
 double extent(const Bounds& box) {
   return std::max({box.hi[0] - box.lo[0], box.hi[1] - box.lo[1], box.hi[2] - box.lo[2]});
 }
 
-int exponent_of(double e) { return e > 0 ? std::ilogb(e) + 1 : kSmallestExponent; }
+/// From the bits: numbers too small to be normal share one.
+std::int32_t exponent_of(double e) {
+  return e > 0 ? static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(e) >> 52) - 1022
+               : kSmallestExponent;
+}
 
 /// Cell number of a coordinate. Clamped: all that is 2^30 cells away shares the last one, which
 /// costs time there and nothing else.
@@ -52,7 +57,7 @@ void BroadPhase::sort_into_levels(std::span<const Bounds> boxes) {
   level_of_.resize(n);
   for (Index i = 0; i < n; ++i) {
     const double e = extent(boxes[i]);
-    const int exponent = exponent_of(e);
+    const std::int32_t exponent = level_of_[i] = exponent_of(e);
     // Few levels (a factor of 1000 in size is ten), so a linear search wins.
     auto level = std::find_if(levels_.begin(), levels_.end(),
                               [&](const Level& l) { return l.exponent >= exponent; });
@@ -66,13 +71,13 @@ void BroadPhase::sort_into_levels(std::span<const Bounds> boxes) {
     level.begin = begin;
     begin += level.count;
     level.count = 0;
-    if (!(level.size > 0)) level.size = 1;  // points: any edge will do
+    // A hair more than the largest: rounding must not put neighbours two cells apart.
+    level.size = level.size > 0 ? (1 + kHair) * level.size : 1;  // points: any edge will do
   }
   by_level_.resize(n);
   for (Index i = 0; i < n; ++i) {
-    const int exponent = exponent_of(extent(boxes[i]));
     std::int32_t l = 0;
-    while (levels_[l].exponent != exponent) ++l;
+    while (levels_[l].exponent != level_of_[i]) ++l;
     level_of_[i] = l;
     by_level_[levels_[l].begin + levels_[l].count++] = i;
   }
@@ -203,11 +208,10 @@ void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
       continue;
     }
     std::array<std::int32_t, 3> first, last;
-    // A hair more than s/2: rounding must not lose a box whose centre is just on the border.
-    const double reach = level.size * (0.5 + 1e-9);
-    for (int d = 0; d < 3; ++d) {
-      first[d] = cell_number(box.lo[d] - reach, level.size);
-      last[d] = cell_number(box.hi[d] + reach, level.size);
+    const double reach = level.size * (0.5 + kHair);
+    for (int d = 0; d < 3; ++d) {  // in its own level centres are at most an edge apart
+      first[d] = same ? at_[i][d] - 1 : cell_number(box.lo[d] - reach, level.size);
+      last[d] = same ? at_[i][d] + 1 : cell_number(box.hi[d] + reach, level.size);
     }
     if (level.dense) {
       for (int d = 0; d < 3; ++d) {

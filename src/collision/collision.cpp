@@ -70,6 +70,22 @@ Bounds bounds_of(const ShapeInstance& shape, const ShapeView<double>& view, cons
   return box;
 }
 
+/// Pose of a shape; that of its body to the bit where it sits at the origin, as most do.
+Pose placed_at(const Body& body, const ShapeInstance& shape, const VecX& q, const double* values) {
+  const double* offset = values + shape.offset_begin;
+  const bool centred = !body.planar && offset[0] == 0 && offset[1] == 0 && offset[2] == 0 &&
+                       offset[3] == 1 && offset[4] == 0 && offset[5] == 0 && offset[6] == 0;
+  return centred ? body_pose(body, q.data()) : shape_pose(body, shape, q.data(), values);
+}
+
+/// A mesh has no width of its own: its margin is that of whatever meets it.
+double widest_shape(const Model& model, const ShapeMeasures& measures) {
+  double widest = 0;
+  for (const ShapeInstance& shape : model.shapes())
+    if (!is_ground(shape.shape.kind())) widest = std::max(widest, measures.size(shape.id));
+  return widest;
+}
+
 void place_shapes(const Model& model, const Parameters& parameters, const VecX& q,
                   std::span<const BodyMotion> motion, std::span<const unsigned char> changed,
                   const CollisionSettings& settings, CollisionWorkspace& work) {
@@ -77,29 +93,38 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
   work.boxes.resize(work.bounded);
   work.moves.resize(work.bounded);
   thread_local ShapeMeasures kept;
-  kept.update(model, parameters);
-  const ShapeMeasures& measures = kept;
-  double widest = 0;  // a mesh has no width of its own: its margin is that of whatever meets it
-  for (const ShapeInstance& shape : model.shapes())
-    if (!is_ground(shape.shape.kind())) widest = std::max(widest, measures.size(shape.id));
+  if (settings.measures == nullptr) kept.update(model, parameters);
+  const ShapeMeasures& measures = settings.measures != nullptr ? *settings.measures : kept;
+  const bool has_mesh = std::ranges::any_of(model.shapes(), [](const ShapeInstance& shape) {
+    return is_ground(shape.shape.kind()) && !is_half_space(shape);
+  });
+  const double widest = has_mesh ? widest_shape(model, measures) : 0;
   parallel_for(work.order.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const ShapeInstance& shape = model.shapes()[work.order[i]];
       const Body& body = model.body(shape.body);
       Placed& placed = work.placed[i];
-      placed.X_WS = shape_pose(body, shape, q.data(), parameters.values.data());
+      placed.X_WS = placed_at(body, shape, q, parameters.values.data());
       placed.motion = motion.empty() ? BodyMotion{} : motion[index_of(shape.body)];
-      const ShapeView<double> view = shape.view(parameters.values.data());
+      placed.uid = body.uid;
+      placed.body = shape.body;
+      placed.shape = shape.id;
+      placed.ordinal = shape.ordinal;
       placed.width = measures.size(shape.id);
+      placed.reach = std::numeric_limits<double>::infinity();
       if (is_half_space(shape)) continue;
+      const ShapeView<double> view = shape.view(parameters.values.data());
       // Each box grows by half its own share: together never less than the pair's margin.
       const double width = is_ground(view.kind) ? widest : placed.width;
       const double grow = 0.5 * settings.margin * width + placed.motion.turn;
       const Vec3 zero = Vec3::Zero();
+      const Vec3* shift = placed.motion.shift;
+      if (view.kind == ShapeKind::Sphere)
+        placed.reach = width + grow + std::max(shift[0].lpNorm<1>(), shift[1].lpNorm<1>());
       Bounds& box = work.boxes[i];
       box = bounds_of(shape, view, placed.X_WS, measures, settings.periodic.any());
-      box.lo += zero.cwiseMin(placed.motion.shift[0]).cwiseMin(placed.motion.shift[1]);
-      box.hi += zero.cwiseMax(placed.motion.shift[0]).cwiseMax(placed.motion.shift[1]);
+      box.lo += zero.cwiseMin(shift[0]).cwiseMin(shift[1]);
+      box.hi += zero.cwiseMax(shift[0]).cwiseMax(shift[1]);
       box.lo.array() -= grow;
       box.hi.array() += grow;
       work.moves[i] = body.is_dynamic() && (changed.empty() || changed[index_of(shape.body)] != 0);
@@ -245,19 +270,12 @@ struct ShapePair {
       way = std::max({way, -n.dot(place_a.motion.shift[i]), n.dot(place_b.motion.shift[i])});
     return way + turn();
   }
-  /// Spheres whose centres are too far apart for any motion: most pairs of boxes in a pile.
-  bool are_far_spheres(const CollisionSettings& settings) const {
-    if (a.kind != ShapeKind::Sphere || b.kind != ShapeKind::Sphere) return false;
-    double reach = place_a.width + place_b.width + margin(settings) + turn();
-    for (const Placed* place : {&place_a, &place_b})
-      reach += std::max(place->motion.shift[0].lpNorm<1>(), place->motion.shift[1].lpNorm<1>());
-    return (place_a.X_WS.x - place_b.X_WS.x).squaredNorm() > 1.0001 * reach * reach;
-  }
   double way(bool either) const {
-    double most = std::max(shift(0).norm(), shift(1).norm());
+    double most = std::max(shift(0).squaredNorm(), shift(1).squaredNorm());
     for (int i = 0; either && i < 2; ++i)
-      most = std::max({most, place_a.motion.shift[i].norm(), place_b.motion.shift[i].norm()});
-    return most + turn();
+      most = std::max(
+          {most, place_a.motion.shift[i].squaredNorm(), place_b.motion.shift[i].squaredNorm()});
+    return std::sqrt(most) + turn();
   }
 };
 
@@ -299,8 +317,8 @@ bool has_sub_spheres(ShapeKind kind) {
 }
 
 /// All pairs of inscribed spheres of the two shapes that are nearer than `margin`.
-void sub_sphere_contacts(const ShapePair& pair, int spheres, double margin, const Contact& blank,
-                         std::vector<Contact>& found) {
+template <class Add>
+void sub_sphere_contacts(const ShapePair& pair, int spheres, double margin, Add&& add) {
   const auto count_of = [&](const ShapeView<double>& s) {
     return s.kind == ShapeKind::Sphere ? 1 : spheres;
   };
@@ -326,16 +344,10 @@ void sub_sphere_contacts(const ShapePair& pair, int spheres, double margin, cons
       f.first = static_cast<std::int16_t>(i);
       f.second = static_cast<std::int16_t>(j);
       f.face = static_cast<std::int16_t>(spheres);
-      const ContactPoint point =
+      ContactPoint point =
           internal::evaluate_sub_spheres(f, pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS);
-      Contact contact = blank;
-      contact.key.feature = point.id;
-      contact.feature = f;
-      contact.point_a = point.point_a;
-      contact.point_b = point.point_b;
-      contact.normal = point.normal;
-      contact.gap = point.gap;
-      found.push_back(contact);
+      point.feature = f;
+      add(point, point.id);
     }
   }
 }
@@ -368,21 +380,65 @@ class LastNormals {
   bool placed_ = false;
 };
 
+/// A sphere meets what is flat or straight in one point.
+bool has_one_point(ShapeKind a, ShapeKind b) {
+  const auto plain = [](ShapeKind kind) {
+    return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule || kind == ShapeKind::Box ||
+           kind == ShapeKind::HalfSpace;
+  };
+  return (a == ShapeKind::Sphere && plain(b)) || (b == ShapeKind::Sphere && plain(a));
+}
+
+Contact& add_contact(const Placed& a, const Placed& b, const IndexPair& indices,
+                     std::uint32_t feature, const Vec3& shift, std::vector<Contact>& found) {
+  Contact& contact = found.emplace_back();
+  contact.key = {.body_a = a.uid,
+                 .body_b = b.uid,
+                 .shape_a = a.ordinal,
+                 .shape_b = b.ordinal,
+                 .feature = feature,
+                 .image = indices.image};
+  contact.body_a = a.body;
+  contact.body_b = b.body;
+  contact.shape_a = a.shape;
+  contact.shape_b = b.shape;
+  contact.size = std::min(a.width, b.width);
+  contact.shift = shift;
+  return contact;
+}
+
+/// Two spheres, which are most pairs of a pile, without asking the shapes: the formulas of
+/// shape/contacts.cpp. False where they are not spheres, or where the general way must decide.
+bool sphere_contact(const Model& model, const Placed& a, const Placed& b, const Vec3& shift,
+                    const IndexPair& indices, const CollisionSettings& settings,
+                    std::vector<Contact>& found) {
+  const double reach = a.reach + b.reach;
+  const Vec3 x = b.X_WS.x + shift - a.X_WS.x;
+  const double square = x.squaredNorm();
+  if (square > 1.0001 * reach * reach) return true;  // too far apart for any motion
+  if (!std::isfinite(reach) || settings.points == ContactPoints::SubSpheres || !(square > 1e-100))
+    return false;
+  const double gap = std::sqrt(square) - (a.width + b.width);
+  if (gap > settings.margin * std::min(a.width, b.width)) return false;
+  if (model.excluded(a.shape, b.shape)) return true;
+  static const std::uint32_t kPoints = feature_id(ContactFeature{});
+  Contact& contact = add_contact(
+      a, b, indices, settings.points == ContactPoints::Deepest ? 0 : kPoints, shift, found);
+  contact.normal = -x / std::sqrt(square);
+  contact.point_a = a.X_WS.x - contact.normal * a.width;
+  contact.point_b = x + (a.X_WS.x + contact.normal * b.width);
+  contact.gap = gap;
+  return true;
+}
+
 void narrow_phase(const Model& model, const Parameters& parameters, const IndexPair& indices,
                   const CollisionSettings& settings, const CollisionWorkspace& work,
                   LastNormals& last, std::vector<Contact>& found) {
   Index first = indices.first, second = indices.second;
-  const auto shape_at = [&](Index i) -> const ShapeInstance& {
-    return model.shapes()[work.order[i]];
-  };
   // Half-spaces come last in the order whatever their uid; in a key the smaller uid is A.
-  if (model.body(shape_at(second).body).uid < model.body(shape_at(first).body).uid)
-    std::swap(first, second);
-  const ShapeInstance& a = shape_at(first);
-  const ShapeInstance& b = shape_at(second);
-  const double* values = parameters.values.data();
+  if (work.placed[second].uid < work.placed[first].uid) std::swap(first, second);
+  const Placed &in_a = work.placed[first], &in_b = work.placed[second];
   // The image of B that may touch A, seen from where A really is.
-  Placed moved;
   Vec3 shift = Vec3::Zero();
   const bool periodic = settings.periodic.any();
   if (periodic) {
@@ -390,68 +446,78 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
     for (int d = 0; d < 3; ++d)
       if (settings.periodic.active[d])
         shift[d] += indices.image[d] * (settings.periodic.hi[d] - settings.periodic.lo[d]);
-    moved = work.placed[second];
+  }
+  if (sphere_contact(model, in_a, in_b, shift, indices, settings, found) ||
+      model.excluded(in_a.shape, in_b.shape))
+    return;
+  Placed moved;
+  if (periodic) {
+    moved = in_b;
     moved.X_WS.x += shift;
   }
-  const ShapePair pair = {a.view(values), b.view(values), work.placed[first],
-                          periodic ? moved : work.placed[second]};
-  if (pair.are_far_spheres(settings) || model.excluded(a.id, b.id)) return;
+  const double* values = parameters.values.data();
+  const ShapePair pair = {model.shapes()[work.order[first]].view(values),
+                          model.shapes()[work.order[second]].view(values), in_a,
+                          periodic ? moved : in_b};
   const double margin = pair.margin(settings);
   const double way = pair.way(settings.either);
-  Contact blank;
-  blank.key = {.body_a = model.body(a.body).uid,
-               .body_b = model.body(b.body).uid,
-               .shape_a = a.ordinal,
-               .shape_b = b.ordinal,
-               .image = indices.image};
-  blank.shift = shift;
-  blank.body_a = a.body;
-  blank.body_b = b.body;
-  blank.shape_a = a.id;
-  blank.shape_b = b.id;
-  blank.size = std::min(pair.place_a.width, pair.place_b.width);
-  if (settings.points == ContactPoints::SubSpheres && has_sub_spheres(pair.a.kind) &&
-      has_sub_spheres(pair.b.kind))
-    return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, blank, found);
   const auto add = [&](const ContactPoint& point, std::uint32_t feature) {
-    if (point.gap - pair.approach(point.normal, settings.either) > margin) return;
-    Contact contact = blank;
-    contact.key.feature = feature;
+    Contact& contact = add_contact(in_a, in_b, indices, feature, shift, found);
     contact.feature = point.feature;
     contact.point_a = point.point_a;
     contact.point_b = point.point_b;
     contact.normal = point.normal;
     contact.gap = point.gap;
-    found.push_back(contact);
   };
+  const auto add_near = [&](const ContactPoint& point, std::uint32_t feature) {
+    if (point.gap <= margin || point.gap - pair.approach(point.normal, settings.either) <= margin)
+      add(point, feature);
+  };
+  if (settings.points == ContactPoints::SubSpheres && has_sub_spheres(pair.a.kind) &&
+      has_sub_spheres(pair.b.kind))
+    return sub_sphere_contacts(pair, settings.sub_spheres, margin + way, add);
   if (pair.a.kind == ShapeKind::Mesh || pair.b.kind == ShapeKind::Mesh) {
     // Numbered, not named: what rolls from triangle to triangle keeps its contact.
     thread_local std::vector<ContactPoint> on_mesh;
     on_mesh.clear();
     mesh_contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS, margin + way, on_mesh);
     std::uint32_t number = 0;
-    for (const ContactPoint& point : on_mesh) add(point, number++);
+    for (const ContactPoint& point : on_mesh) add_near(point, number++);
     return;
   }
-  ContactPoint points[kMaxContacts];
   const bool deepest = settings.points == ContactPoints::Deepest;
   const Vec3* hint =
       deepest && pair.a.kind == ShapeKind::Ellipsoid && pair.b.kind == ShapeKind::Ellipsoid
-          ? last.find(blank.key)
+          ? last.find({.body_a = in_a.uid,
+                       .body_b = in_b.uid,
+                       .shape_a = in_a.ordinal,
+                       .shape_b = in_b.ordinal,
+                       .image = indices.image})
           : nullptr;
-  const int count = deepest ? deepest_contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
-                                               margin + way, hint, points)
-                            : contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
-                                       margin + way, points);
-  if (count == 0 || points[0].gap - pair.approach(points[0].normal, settings.either) > margin)
-    return;
-  if (points[0].gap > margin && !may_meet(pair, settings.either, margin, points[0].gap)) return;
-  const std::size_t begin = found.size();
-  // A pair with one point keeps its key while the features that touch change.
-  for (int i = 0; i < count; ++i)
-    add(points[i], deepest ? static_cast<std::uint32_t>(i) : points[i].id);
-  std::sort(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(),
-            [](const Contact& x, const Contact& y) { return x.key < y.key; });
+  const auto search = [&](ContactPoint* points) {
+    const int count = deepest ? deepest_contacts(pair.a, pair.place_a.X_WS, pair.b,
+                                                 pair.place_b.X_WS, margin + way, hint, points)
+                              : contacts(pair.a, pair.place_a.X_WS, pair.b, pair.place_b.X_WS,
+                                         margin + way, points);
+    if (count == 0) return;
+    if (points[0].gap > margin &&
+        (points[0].gap - pair.approach(points[0].normal, settings.either) > margin ||
+         !may_meet(pair, settings.either, margin, points[0].gap)))
+      return;
+    const std::size_t begin = found.size();
+    // A pair with one point keeps its key while the features that touch change.
+    for (int i = 0; i < count; ++i)
+      add_near(points[i], deepest ? static_cast<std::uint32_t>(i) : points[i].id);
+    if (found.size() > begin + 1)
+      std::sort(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(),
+                [](const Contact& x, const Contact& y) { return x.key < y.key; });
+  };
+  if (has_one_point(pair.a.kind, pair.b.kind)) {  // most pairs of a pile: no array to prepare
+    ContactPoint point;
+    return search(&point);
+  }
+  ContactPoint points[kMaxContacts];
+  search(points);
 }
 
 /// All contacts; `changed` by body, or empty: all of them.
@@ -470,16 +536,18 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   add_half_space_pairs(model, changed, settings, work);
 
   const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);
-  if (work.found.size() < chunks) work.found.resize(chunks);
+  contacts.contacts.clear();
+  const bool alone = thread_count() == 1;  // then chunks come in order and need not wait
+  if (!alone && work.found.size() < chunks) work.found.resize(chunks);
   parallel_for_chunks(
       work.pairs.size(), kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-        work.found[chunk].clear();
+        std::vector<Contact>& found = alone ? contacts.contacts : work.found[chunk];
+        if (!alone) found.clear();
         LastNormals last(settings.last);
         for (std::size_t i = begin; i < end; ++i)
-          narrow_phase(model, parameters, work.pairs[i], settings, work, last, work.found[chunk]);
+          narrow_phase(model, parameters, work.pairs[i], settings, work, last, found);
       });
-  contacts.contacts.clear();
-  for (std::size_t c = 0; c < chunks; ++c)
+  for (std::size_t c = 0; !alone && c < chunks; ++c)
     contacts.contacts.insert(contacts.contacts.end(), work.found[c].begin(), work.found[c].end());
   // Only bodies of several shapes are out of place.
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };

@@ -19,9 +19,13 @@ bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const
     if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
       return false;
   }
-  // Bit by bit: hulls have hundreds of numbers, and this is asked in every step.
-  return std::memcmp(values_.data(), parameters.values.data(),
-                     static_cast<std::size_t>(values_.size()) * sizeof(double)) == 0;
+  // Bit by bit: hulls have hundreds of numbers, and this is asked in every step. Gravity may turn.
+  const auto same_from = [&](Index begin, Index end) {
+    return std::memcmp(values_.data() + begin, parameters.values.data() + begin,
+                       static_cast<std::size_t>(end - begin) * sizeof(double)) == 0;
+  };
+  return same_from(0, model.gravity()) &&
+         same_from(model.gravity() + 3, static_cast<Index>(values_.size()));
 }
 
 void ShapeMeasures::update(const Model& model, const Parameters& parameters) {

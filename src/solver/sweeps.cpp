@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "orthant/base/parallel.hpp"
 #include "solver/sweeps_data.hpp"
+#include "solver/sweeps_newton.hpp"
 #include "solver/sweeps_pack.hpp"
 #include "solver/sweeps_plan.hpp"
 
@@ -52,7 +54,11 @@ struct SweepWorkspace::Impl {
   Numbers<double> full;
   std::vector<SweepChange> change;   // by task
   std::vector<unsigned char> flags;  // by chunk
+  std::vector<double> sums;          // by chunk
   std::vector<std::uint8_t> pushed;  // by body, for the crew
+  SweepNewton newton;
+  Numbers<double> kept;                     // where a phase of Newton's method began
+  std::vector<Vec3> impulses, next, trial;  // by contact
 };
 
 SweepWorkspace::SweepWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -89,19 +95,14 @@ std::string_view name_of(SweepInstructions instructions) {
   return "unknown";
 }
 
-bool set_inertia(const double* h, SweepBody& body) {
-  const double m = h[0];
-  if (!(m > 0) || h[7] != m || h[14] != m) return false;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 6; ++j)
-      if (i != j && (h[6 * i + j] != 0 || h[6 * j + i] != 0)) return false;
-  const double l00 = std::sqrt(h[21]);
-  const double l10 = h[27] / l00, l20 = h[33] / l00;
-  const double l11 = std::sqrt(h[28] - l10 * l10);
-  const double l21 = (h[34] - l20 * l10) / l11;
-  const double l22 = std::sqrt(h[35] - l20 * l20 - l21 * l21);
-  if (!(l00 > 0) || !(l11 > 0) || !(l22 > 0)) return false;
-  body.inverse_mass = 1 / m;
+bool set_inertia(double mass, const Mat3& I, SweepBody& body) {
+  const double l00 = std::sqrt(I(0, 0));
+  const double l10 = I(1, 0) / l00, l20 = I(2, 0) / l00;
+  const double l11 = std::sqrt(I(1, 1) - l10 * l10);
+  const double l21 = (I(2, 1) - l20 * l10) / l11;
+  const double l22 = std::sqrt(I(2, 2) - l20 * l20 - l21 * l21);
+  if (!(mass > 0) || !(l00 > 0) || !(l11 > 0) || !(l22 > 0)) return false;
+  body.inverse_mass = 1 / mass;
   double* r = body.inverse_root;
   r[0] = 1 / l00;
   r[2] = 1 / l11;
@@ -111,6 +112,19 @@ bool set_inertia(const double* h, SweepBody& body) {
   r[3] = -(l20 * r[0] + l21 * r[1]) * r[5];
   return true;
 }
+
+bool set_inertia(const double* h, SweepBody& body) {
+  const double m = h[0];
+  if (h[7] != m || h[14] != m) return false;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 6; ++j)
+      if (i != j && (h[6 * i + j] != 0 || h[6 * j + i] != 0)) return false;
+  Mat3 inertia;
+  inertia << h[21], h[22], h[23], h[27], h[28], h[29], h[33], h[34], h[35];
+  return set_inertia(m, inertia, body);
+}
+
+Vec3 turned_by(const SweepBody& body, const Vec3& x) { return omega_of(body, scaled(body, x)); }
 
 namespace {
 
@@ -133,9 +147,8 @@ class Run {
   Run(SweepProblem& p, const SweepSettings& settings, SweepWorkspace::Impl& work, Numbers<T>& x)
       : p_(p), settings_(settings), work_(work), plan_(work.plan), x_(x), crew_(settings.crew) {}
 
-  SweepResult solve() {
-    result_.round = all_round(p_, work_.flags);
-    if (crew_ != nullptr) result_.round = crew_->largest(result_.round ? 0 : 1) == 0;
+  SweepResult solve(bool round) {
+    result_.round = round;
     plan_sweeps(p_, crew_, plan_);
     if (crew_ != nullptr) tell_crew();
     pack();
@@ -147,7 +160,7 @@ class Run {
     // Velocities updated in place drift by rounding: once more from the impulses.
     pack_bodies(p_, plan_, x_.bodies);
     (void)sweep(SweepMode::Apply);
-    bool finite = all_finite(x_.bodies, work_.flags) && all_finite(x_.lambda, work_.flags);
+    bool finite = all_finite(x_.bodies, work_.sums) && all_finite(x_.lambda, work_.sums);
     if (crew_ != nullptr) finite = crew_->largest(finite ? 0 : 1) == 0;
     if (finite)
       unpack(plan_, x_, result_.round, p_);
@@ -224,39 +237,124 @@ class Run {
 
   double error(const SweepChange& change) const { return std::sqrt(change.most) / settings_.speed; }
 
+  /// Nesterov's sequence, which starts anew whenever the change of a sweep grows.
+  struct Momentum {
+    double t = 1, last = std::numeric_limits<double>::infinity();
+  };
+
+  void push_on(Momentum& m, const SweepChange& change) {
+    if (change.squares > m.last) {
+      m.t = 1;
+      ++result_.restarts;
+    }
+    m.last = change.squares;
+    const double next = 0.5 * (1 + std::sqrt(1 + 4 * m.t * m.t));
+    const T beta = static_cast<T>((m.t - 1) / next);
+    m.t = next;
+    extrapolate(x_.lambda, x_.last_lambda, beta);
+    extrapolate(x_.bodies, x_.last_bodies, beta);
+  }
+
+  /// Reads the error off; true where it is within the tolerance.
+  bool measure() {
+    result_.residual = error(sweep(SweepMode::Measure));
+    return result_.residual <= settings_.tolerance;
+  }
+
   void iterate() {
-    double t = 1, last = std::numeric_limits<double>::infinity(), halved = last;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    Momentum momentum;
+    double halved = kInfinity, next_newton = settings_.newton_from;
     int since = 0;
     result_.outcome = Outcome::IterationLimit;
-    for (;;) {
+    while (result_.outcome == Outcome::IterationLimit) {
       const SweepChange change = sweep(SweepMode::Sweep);
       ++result_.sweeps;
-      if (!std::isfinite(change.squares)) break;
+      if (!std::isfinite(change.squares)) return;
       const bool end = result_.sweeps >= settings_.max_sweeps;
-      if (end || (result_.sweeps >= settings_.min_sweeps && error(change) <= settings_.tolerance)) {
-        result_.residual = error(sweep(SweepMode::Measure));
-        if (result_.residual <= settings_.tolerance) result_.outcome = Outcome::Converged;
-        if (end || result_.outcome == Outcome::Converged) break;
-      }
+      if ((end ||
+           (result_.sweeps >= settings_.min_sweeps && error(change) <= settings_.tolerance)) &&
+          measure())
+        result_.outcome = Outcome::Converged;
+      if (end || result_.outcome == Outcome::Converged) return;
       since = change.squares <= 0.25 * halved ? 0 : since + 1;
       if (since == 0) halved = change.squares;
-      if (settings_.patience > 0 && since > settings_.patience) {
-        result_.residual = error(sweep(SweepMode::Measure));
+      const bool stalls = settings_.patience > 0 && since > settings_.patience;
+      if (result_.newton_steps < settings_.newton_steps &&
+          (stalls || error(change) <= next_newton)) {
+        if (newton_phase()) {  // a new place: nothing is known about the change of its sweeps
+          momentum = {};
+          halved = kInfinity;
+        }
+        if (result_.residual <= settings_.tolerance) {
+          result_.outcome = Outcome::Converged;
+          return;
+        }
+        since = 0;
+        next_newton = 0.1 * result_.residual;
+      } else if (stalls) {
+        (void)measure();
         result_.outcome = Outcome::Stalled;
-        break;
+        return;
       }
-      if (!settings_.momentum) continue;
-      if (change.squares > last) {
-        t = 1;
-        ++result_.restarts;
-      }
-      last = change.squares;
-      const double next = 0.5 * (1 + std::sqrt(1 + 4 * t * t));
-      const T beta = static_cast<T>((t - 1) / next);
-      t = next;
-      extrapolate(x_.lambda, x_.last_lambda, beta);
-      extrapolate(x_.bodies, x_.last_bodies, beta);
+      if (settings_.momentum) push_on(momentum, change);
     }
+  }
+
+  /// Newton steps while they gain; false where they did not, and nothing has changed.
+  bool newton_phase() {
+    if constexpr (std::is_same_v<T, double>) {
+      constexpr double kLengths[] = {1, 0.4, 0.16, 0.064};
+      constexpr int kIdle = 2;  // steps without a gain of a third that end the phase
+      std::vector<Vec3>&now = work_.impulses, &next = work_.next, &trial = work_.trial;
+      work_.kept = x_;
+      now.resize(p_.contacts.size());
+      next.resize(now.size());
+      trial.resize(now.size());
+      if (result_.newton_steps == 0) work_.newton.prepare(p_, settings_.compliance);
+      const double begin = sweep(SweepMode::Measure).squares;
+      double squares = begin;
+      (void)measure();
+      for (int idle = 0; idle < kIdle && result_.newton_steps < settings_.newton_steps;) {
+        read_impulses(plan_, x_, result_.round, p_, now);
+        ++result_.newton_steps;
+        if (!work_.newton.step(p_, x_.bodies.data(), now, next)) break;
+        double least = std::numeric_limits<double>::infinity();
+        for (const double length : kLengths) {
+          for (std::size_t i = 0; i < now.size(); ++i)
+            trial[i] = into_cone(now[i] + length * (next[i] - now[i]), p_.contacts[i].normal,
+                                 p_.contacts[i].friction);
+          begin_at(trial);
+          Momentum momentum;
+          for (int k = 0; k < settings_.newton_sweeps; ++k) {
+            const SweepChange change = sweep(SweepMode::Sweep);
+            ++result_.sweeps;
+            if (k + 1 < settings_.newton_sweeps) push_on(momentum, change);
+          }
+          const SweepChange left = sweep(SweepMode::Measure);
+          least = left.squares;
+          result_.residual = error(left);
+          if (least < squares) break;
+        }
+        if (result_.residual <= settings_.tolerance) return true;
+        idle = least <= 0.5 * squares ? 0 : idle + 1;
+        if (!std::isfinite(least)) break;
+        squares = std::min(squares, least);
+      }
+      if (squares * settings_.newton_gain * settings_.newton_gain <= begin) return true;
+      std::swap(x_, work_.kept);
+      (void)measure();
+    }
+    return false;
+  }
+
+  /// Impulses (world axes), and the velocities that come from them.
+  void begin_at(const std::vector<Vec3>& impulses) {
+    write_impulses(plan_, impulses, result_.round, p_, x_);
+    pack_bodies(p_, plan_, x_.bodies);
+    (void)sweep(SweepMode::Apply);
+    x_.last_lambda = x_.lambda;
+    x_.last_bodies = x_.bodies;
   }
 
   SweepProblem& p_;
@@ -274,12 +372,15 @@ class Run {
 SweepResult solve_sweeps(SweepProblem& problem, const SweepSettings& settings,
                          SweepWorkspace& workspace) {
   SweepWorkspace::Impl& work = workspace.impl();
-  bool finite = all_finite(problem, work.flags);
-  if (settings.crew != nullptr) finite = settings.crew->largest(finite ? 0 : 1) == 0;
-  if (!finite) return {};
+  Look look = look_at(problem, work.flags);
+  if (settings.crew != nullptr) {
+    look.finite = settings.crew->largest(look.finite ? 0 : 1) == 0;
+    look.round = settings.crew->largest(look.round ? 0 : 1) == 0;
+  }
+  if (!look.finite) return {};
   if (problem.contacts.empty() && settings.crew == nullptr) return {.outcome = Outcome::Converged};
-  return settings.single ? Run<float>(problem, settings, work, work.single).solve()
-                         : Run<double>(problem, settings, work, work.full).solve();
+  return settings.single ? Run<float>(problem, settings, work, work.single).solve(look.round)
+                         : Run<double>(problem, settings, work, work.full).solve(look.round);
 }
 
 }  // namespace orthant

@@ -7,190 +7,10 @@
 #pragma once
 
 #include "solver/sweeps_data.hpp"
+#include "solver/sweeps_registers.hpp"
 
 namespace orthant::internal {
 namespace {
-
-constexpr int kLanes = 8;
-
-#if ORTHANT_SWEEPS_LANES == 8
-template <class T>
-struct Wide;
-template <>
-struct Wide<float> {
-  typedef float V __attribute__((vector_size(32)));
-};
-template <>
-struct Wide<double> {
-  typedef double V __attribute__((vector_size(64)));
-};
-template <class T>
-using Pack = typename Wide<T>::V;
-
-template <class V, class T>
-V read(const T* p) {
-  V x;
-  __builtin_memcpy(&x, p, sizeof x);
-  return x;
-}
-template <class V, class T>
-void write(T* p, const V& x) {
-  __builtin_memcpy(p, &x, sizeof x);
-}
-template <class V>
-V root(const V& x) {
-  V r;
-  constexpr bool kSingle = sizeof(x[0]) == sizeof(float);
-  for (int l = 0; l < kLanes; ++l) r[l] = kSingle ? __builtin_sqrtf(x[l]) : __builtin_sqrt(x[l]);
-  return r;
-}
-template <class M>
-bool any(const M& mask) {
-  M m = mask;
-  bool some = false;
-  for (int l = 0; l < kLanes; ++l) some = some || m[l] != 0;
-  return some;
-}
-
-/// Rows of eight numbers <=> eight packs of one number each.
-inline void transpose(Pack<float>* r) {
-#define ORTHANT_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define ORTHANT_HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define ORTHANT_EVEN(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define ORTHANT_ODD(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define ORTHANT_FRONT(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define ORTHANT_BACK(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-  Pack<float> t[8], s[8];
-  for (int i = 0; i < 8; i += 2) {
-    t[i] = ORTHANT_LOW(r[i], r[i + 1]);
-    t[i + 1] = ORTHANT_HIGH(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    s[i] = ORTHANT_EVEN(t[i], t[i + 2]);
-    s[i + 1] = ORTHANT_ODD(t[i], t[i + 2]);
-    s[i + 2] = ORTHANT_EVEN(t[i + 1], t[i + 3]);
-    s[i + 3] = ORTHANT_ODD(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = ORTHANT_FRONT(s[i], s[i + 4]);
-    r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
-  }
-}
-inline void transpose(Pack<double>* r) {
-#if defined(__AVX512F__)
-  Pack<double> t[8], s[8];
-  for (int i = 0; i < 8; i += 2) {
-    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    for (int k = 0; k < 2; ++k) {
-      s[i + k] = ORTHANT_EVEN(t[i + k], t[i + k + 2]);
-      s[i + k + 2] = ORTHANT_ODD(t[i + k], t[i + k + 2]);
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = ORTHANT_FRONT(s[i], s[i + 4]);
-    r[i + 4] = ORTHANT_BACK(s[i], s[i + 4]);
-  }
-#else
-  // Registers of four: four blocks of 4 x 4.
-  typedef double H __attribute__((vector_size(32)));
-  H m[8][2];
-  __builtin_memcpy(m, r, sizeof m);
-  H o[8][2];
-  for (int rows = 0; rows < 2; ++rows)
-    for (int columns = 0; columns < 2; ++columns) {
-      const H a = m[4 * rows][columns], b = m[4 * rows + 1][columns];
-      const H c = m[4 * rows + 2][columns], d = m[4 * rows + 3][columns];
-      const H p = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-      const H q = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-      const H u = __builtin_shufflevector(c, d, 0, 4, 2, 6);
-      const H w = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-      o[4 * columns][rows] = __builtin_shufflevector(p, u, 0, 1, 4, 5);
-      o[4 * columns + 1][rows] = __builtin_shufflevector(q, w, 0, 1, 4, 5);
-      o[4 * columns + 2][rows] = __builtin_shufflevector(p, u, 2, 3, 6, 7);
-      o[4 * columns + 3][rows] = __builtin_shufflevector(q, w, 2, 3, 6, 7);
-    }
-  __builtin_memcpy(r, o, sizeof o);
-#endif
-}
-
-/// Eight bodies: component k of all of them in x[k].
-template <class T>
-void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
-  for (int l = 0; l < kLanes; ++l) x[l] = read<Pack<T>>(bodies + kBodyRow * index[l]);
-  transpose(x);
-}
-template <class T>
-void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
-  transpose(x);
-  for (int l = 0; l < kLanes; ++l) write(bodies + kBodyRow * index[l], x[l]);
-}
-#else
-template <class T>
-using Pack = T;
-template <class V, class T>
-V read(const T* p) {
-  return *p;
-}
-template <class V, class T>
-void write(T* p, const V& x) {
-  *p = x;
-}
-inline float root(float x) { return __builtin_sqrtf(x); }
-inline double root(double x) { return __builtin_sqrt(x); }
-inline bool any(bool x) { return x; }
-template <class T>
-void gather(const T* bodies, const std::int32_t* index, T* x) {
-  for (int k = 0; k < kBodyRow; ++k) x[k] = bodies[kBodyRow * *index + k];
-}
-template <class T>
-void scatter(T* x, const std::int32_t* index, T* bodies) {
-  for (int k = 0; k < kBodyRow; ++k) bodies[kBodyRow * *index + k] = x[k];
-}
-#endif
-
-template <class V>
-V larger(const V& a, const V& b) {
-  return a > b ? a : b;
-}
-
-/// A vector of three packs.
-template <class V>
-struct Trio {
-  V x, y, z;
-};
-template <class V>
-Trio<V> operator+(const Trio<V>& a, const Trio<V>& b) {
-  return {a.x + b.x, a.y + b.y, a.z + b.z};
-}
-template <class V>
-Trio<V> operator-(const Trio<V>& a, const Trio<V>& b) {
-  return {a.x - b.x, a.y - b.y, a.z - b.z};
-}
-template <class V>
-Trio<V> operator*(const V& s, const Trio<V>& a) {
-  return {s * a.x, s * a.y, s * a.z};
-}
-template <class V>
-V dot(const Trio<V>& a, const Trio<V>& b) {
-  return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-template <class V>
-Trio<V> cross(const Trio<V>& a, const Trio<V>& b) {
-  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-template <class V, class T>
-Trio<V> read_trio(const T* p) {
-  return {read<V>(p), read<V>(p + kLanes), read<V>(p + 2 * kLanes)};
-}
-template <class V, class T>
-void write_trio(T* p, const Trio<V>& a) {
-  write(p, a.x);
-  write(p + kLanes, a.y);
-  write(p + 2 * kLanes, a.z);
-}
 
 /// The two bodies of a batch: rows (v, 1/m, s, mobile), s = Lᵀω.
 template <class T>
@@ -224,7 +44,8 @@ struct Change {
 /// Centred spheres: W = diag(wn, wt, wt), so the exact answer of one contact has a closed form:
 /// λ_N = max(0, λ_N − u_N/w_N), then λ_T clipped to μ λ_N. Tangents are world vectors.
 template <class T, SweepMode mode>
-void round_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+ORTHANT_INLINE void round_contact(const T* d, T* lambda, BodyPair<T>& bodies,
+                                  Change<Pack<T>>& change) {
   using V = Pack<T>;
   const Trio<V> n = read_trio<V>(d + RoundField::kNormal * kLanes);
   const V ka = read<V>(d + RoundField::kLeverA * kLanes);
@@ -327,7 +148,8 @@ struct OneContact {
 };
 
 template <class T, SweepMode mode>
-void general_contact(const T* d, T* lambda, BodyPair<T>& bodies, Change<Pack<T>>& change) {
+ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
+                                    Change<Pack<T>>& change) {
   using V = Pack<T>;
   using F = GeneralField;
   const auto field = [&](int k) { return read<V>(d + k * kLanes); };
@@ -371,16 +193,16 @@ SweepChange walk(const SweepArrays<T>& x) {
   using V = Pack<T>;
   constexpr int kFields = kRound ? int{RoundField::kCount} : int{GeneralField::kCount};
   constexpr int kImpulses = kRound ? kRoundImpulses : kGeneralImpulses;
+  constexpr int kWide = kWidth<T>;
   double squares[kLanes] = {};
   T most[kLanes] = {};
-  // The lanes of a batch share no body that moves: one at a time is the same thing.
-  Change<V> lanes[kLanes / ORTHANT_SWEEPS_LANES] = {};
+  Change<V> lanes[kLanes / kWide] = {};
   constexpr std::size_t kChunk = 256;  // batches: sums of floats stay short
   for (std::size_t begin = 0; begin < x.batches; begin += kChunk) {
     const std::size_t end = begin + kChunk < x.batches ? begin + kChunk : x.batches;
     for (std::size_t i = begin; i < end; ++i) {
-      for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
-        Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
+      for (int l = 0; l < kLanes; l += kWide) {
+        Change<V>& change = lanes[l / kWide];
         const std::int32_t* index = x.bodies_of + 2 * kLanes * i + l;
         BodyPair<T> pair;
         gather(x.bodies, index, pair.a);
@@ -397,12 +219,12 @@ SweepChange walk(const SweepArrays<T>& x) {
         }
       }
     }
-    for (int l = 0; l < kLanes; l += ORTHANT_SWEEPS_LANES) {
-      Change<V>& change = lanes[l / ORTHANT_SWEEPS_LANES];
-      T part[ORTHANT_SWEEPS_LANES], largest[ORTHANT_SWEEPS_LANES];
+    for (int l = 0; l < kLanes; l += kWide) {
+      Change<V>& change = lanes[l / kWide];
+      T part[kWide], largest[kWide];
       write(part, change.squares);
       write(largest, change.most);
-      for (int k = 0; k < ORTHANT_SWEEPS_LANES; ++k) {
+      for (int k = 0; k < kWide; ++k) {
         squares[l + k] += part[k];
         most[l + k] = larger(most[l + k], largest[k]);
       }

@@ -69,52 +69,45 @@ inline bool is_round(const SweepBody& body, const Vec3& lever, const Vec3& n) {
   return is_isotropic(body) && lever.cross(n).squaredNorm() <= 1e-18 * lever.squaredNorm();
 }
 
-/// True where `holds` for every chunk of a range.
-template <class Holds>
-bool all_chunks(std::size_t count, std::size_t grain, std::vector<unsigned char>& flags,
-                Holds&& holds) {
-  flags.assign(chunk_count(count, grain), 1);
-  parallel_for_chunks(count, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-    flags[chunk] = holds(begin, end);
-  });
-  return std::find(flags.begin(), flags.end(), 0) == flags.end();
-}
-
-inline bool all_round(const SweepProblem& p, std::vector<unsigned char>& flags) {
-  return all_chunks(p.contacts.size(), kContactGrain, flags,
-                    [&](std::size_t begin, std::size_t end) {
-                      for (std::size_t i = begin; i < end; ++i) {
-                        const SweepContact& c = p.contacts[i];
-                        if (!is_round(p.bodies[c.a], c.lever_a, c.normal) ||
-                            !is_round(p.bodies[c.b], c.lever_b, c.normal))
-                          return false;
-                      }
-                      return true;
-                    });
-}
-
-/// x·0 summed over everything is 0 only where every number is finite.
-inline bool all_finite(const SweepProblem& p, std::vector<unsigned char>& flags) {
-  return all_chunks(p.bodies.size(), kBodyGrain, flags,
-                    [&](std::size_t begin, std::size_t end) {
-                      double sum = 0;
-                      for (std::size_t i = begin; i < end; ++i) {
-                        const SweepBody& b = p.bodies[i];
-                        sum += 0 * (b.v.sum() + b.omega.sum() + b.inverse_mass);
-                        for (const double x : b.inverse_root) sum += 0 * x;
-                      }
-                      return sum == 0;
-                    }) &&
-         all_chunks(p.contacts.size(), kContactGrain, flags,
-                    [&](std::size_t begin, std::size_t end) {
-                      double sum = 0;
-                      for (std::size_t i = begin; i < end; ++i) {
-                        const SweepContact& c = p.contacts[i];
-                        sum += 0 * (c.normal.sum() + c.lever_a.sum() + c.lever_b.sum() + c.bias +
-                                    c.friction + c.softness + c.height + c.impulse.sum());
-                      }
-                      return sum == 0;
-                    });
+/// What must be known before anything is packed.
+struct Look {
+  bool finite = true;
+  bool round = true;  // all contacts are between centred spheres and things that stand still
+};
+inline Look look_at(const SweepProblem& p, std::vector<unsigned char>& flags) {
+  constexpr unsigned char kFinite = 1, kRound = 2, kBoth = kFinite | kRound;
+  flags.assign(
+      chunk_count(p.bodies.size(), kBodyGrain) + chunk_count(p.contacts.size(), kContactGrain),
+      kBoth);
+  // x·0 summed over everything is 0 only where every number is finite.
+  parallel_for_chunks(p.bodies.size(), kBodyGrain,
+                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                        double sum = 0;
+                        for (std::size_t i = begin; i < end; ++i) {
+                          const SweepBody& b = p.bodies[i];
+                          sum += 0 * (b.v.sum() + b.omega.sum() + b.inverse_mass);
+                          for (const double x : b.inverse_root) sum += 0 * x;
+                        }
+                        if (sum != 0) flags[chunk] = kRound;
+                      });
+  unsigned char* of_contacts = flags.data() + chunk_count(p.bodies.size(), kBodyGrain);
+  parallel_for_chunks(
+      p.contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        double sum = 0;
+        bool round = true;
+        for (std::size_t i = begin; i < end; ++i) {
+          const SweepContact& c = p.contacts[i];
+          sum += 0 * (c.normal.sum() + c.lever_a.sum() + c.lever_b.sum() + c.bias + c.friction +
+                      c.softness + c.height + c.impulse.sum());
+          round = round && is_round(p.bodies[c.a], c.lever_a, c.normal) &&
+                  is_round(p.bodies[c.b], c.lever_b, c.normal);
+        }
+        of_contacts[chunk] =
+            static_cast<unsigned char>((sum == 0 ? kFinite : 0) | (round ? kRound : 0));
+      });
+  unsigned char all = kBoth;
+  for (const unsigned char flag : flags) all &= flag;
+  return {(all & kFinite) != 0, (all & kRound) != 0};
 }
 
 /// Any two unit vectors that make a frame with n.
@@ -147,14 +140,28 @@ void pack_bodies(const SweepProblem& p, const SweepPlan& plan, Lines<T>& rows) {
       pack_body(p.bodies[task.still[k]], rows.data() + kBodyRow * (task.first_still + k));
 }
 
+/// Lanes that hold no contact, or one between bodies that stand still, are zeros: batches with such
+/// lanes are cleared, the others are written in full.
+template <class T, int kFields, int kImpulses>
+void clear_partial(const SweepTask& task, Numbers<T>& x) {
+  for (std::size_t b = 0; b < task.batches; ++b) {
+    const std::int32_t* rows = task.rows_of.data() + 2 * kSweepBatch * b;
+    bool full = true;
+    for (int l = 0; l < kSweepBatch; ++l)
+      full = full && (static_cast<std::size_t>(rows[l]) < task.first_still ||
+                      static_cast<std::size_t>(rows[kSweepBatch + l]) < task.first_still);
+    if (full) continue;
+    const std::size_t at = kSweepBatch * (task.first_batch + b);
+    std::fill_n(x.data.data() + kFields * at, kFields * kSweepBatch, T(0));
+    std::fill_n(x.lambda.data() + kImpulses * at, kImpulses * kSweepBatch, T(0));
+  }
+}
+
 template <class T>
 void pack_round(const SweepProblem& p, double epsilon, const SweepPlan& plan, const SweepTask& task,
                 Numbers<T>& x) {
   using F = RoundField;
-  std::fill_n(x.data.data() + F::kCount * kSweepBatch * task.first_batch,
-              F::kCount * kSweepBatch * task.batches, T(0));
-  std::fill_n(x.lambda.data() + kRoundImpulses * kSweepBatch * task.first_batch,
-              kRoundImpulses * kSweepBatch * task.batches, T(0));
+  clear_partial<T, F::kCount, kRoundImpulses>(task, x);
   for (std::size_t at = task.begin; at < task.end; ++at) {
     const auto i = static_cast<std::size_t>(plan.order[at]);
     const SweepContact& c = p.contacts[i];
@@ -192,10 +199,7 @@ template <class T>
 void pack_general(const SweepProblem& p, double epsilon, const SweepPlan& plan,
                   const SweepTask& task, Numbers<T>& x) {
   using F = GeneralField;
-  std::fill_n(x.data.data() + F::kCount * kSweepBatch * task.first_batch,
-              F::kCount * kSweepBatch * task.batches, T(0));
-  std::fill_n(x.lambda.data() + kGeneralImpulses * kSweepBatch * task.first_batch,
-              kGeneralImpulses * kSweepBatch * task.batches, T(0));
+  clear_partial<T, F::kCount, kGeneralImpulses>(task, x);
   for (std::size_t b = 0; b < task.batches; ++b)  // lanes without a contact: any regular block
     for (const int k : {F::kBlock + 2, F::kBlock + 4})
       std::fill_n(
@@ -250,11 +254,55 @@ void pack_general(const SweepProblem& p, double epsilon, const SweepPlan& plan,
 }
 
 template <class T>
-bool all_finite(const Lines<T>& numbers, std::vector<unsigned char>& flags) {
-  return all_chunks(numbers.size(), kNumberGrain, flags, [&](std::size_t begin, std::size_t end) {
-    double sum = 0;
-    for (std::size_t i = begin; i < end; ++i) sum += 0.0 * static_cast<double>(numbers[i]);
-    return sum == 0;
+bool all_finite(const Lines<T>& numbers, std::vector<double>& sums) {
+  return parallel_sum(numbers.size(), kNumberGrain, sums,
+                      [&](std::size_t i) { return 0.0 * static_cast<double>(numbers[i]); }) == 0;
+}
+
+/// visit(i, lambda, data): each contact of the plan with its lanes.
+template <class X, class Visit>
+void for_each_lane(const SweepPlan& plan, X& x, bool round, Visit&& visit) {
+  const std::size_t impulses = round ? kRoundImpulses : kGeneralImpulses;
+  const std::size_t fields = round ? int{RoundField::kCount} : int{GeneralField::kCount};
+  parallel_for(plan.tasks.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t)
+      for (std::size_t k = plan.tasks[t].begin; k < plan.tasks[t].end; ++k) {
+        const auto i = static_cast<std::size_t>(plan.order[k]);
+        const auto [batch, lane] = plan.place_of(plan.tasks[t], i);
+        visit(i, x.lambda.data() + impulses * kSweepBatch * batch + lane,
+              x.data.data() + fields * kSweepBatch * batch + lane);
+      }
+  });
+}
+
+/// Impulses in world axes: of a round contact normal and tangential vector, else in its frame.
+template <class T>
+Vec3 impulse_at(const T* l, const T* f, bool round, const Vec3& normal) {
+  if (round)
+    return double(l[0]) * normal + Vec3(l[kSweepBatch], l[2 * kSweepBatch], l[3 * kSweepBatch]);
+  Vec3 out = Vec3::Zero();
+  for (int j = 0; j < 3; ++j)
+    for (int k = 0; k < 3; ++k)
+      out[j] += double(l[k * kSweepBatch]) * double(f[(3 * k + j) * kSweepBatch]);
+  return out;
+}
+inline void read_impulses(const SweepPlan& plan, const Numbers<double>& x, bool round,
+                          const SweepProblem& p, std::vector<Vec3>& out) {
+  for_each_lane(plan, x, round, [&](std::size_t i, const double* l, const double* f) {
+    out[i] = impulse_at(l, f, round, p.contacts[i].normal);
+  });
+}
+inline void write_impulses(const SweepPlan& plan, const std::vector<Vec3>& in, bool round,
+                           const SweepProblem& p, Numbers<double>& x) {
+  for_each_lane(plan, x, round, [&](std::size_t i, double* l, const double* f) {
+    const Vec3& n = p.contacts[i].normal;
+    l[0] = in[i].dot(n);
+    const Vec3 across = in[i] - l[0] * n;
+    for (int k = 1; k < (round ? 4 : 3); ++k) {
+      l[k * kSweepBatch] = round ? across[k - 1] : 0;
+      for (int j = 0; !round && j < 3; ++j)
+        l[k * kSweepBatch] += in[i][j] * f[(3 * k + j) * kSweepBatch];
+    }
   });
 }
 
@@ -270,27 +318,8 @@ void unpack(const SweepPlan& plan, const Numbers<T>& x, bool round, SweepProblem
       body.omega = omega_of(body, Vec3(row[4], row[5], row[6]));
     }
   });
-  const auto unpack_contact = [&](const SweepTask& task, std::size_t i) {
-    SweepContact& c = p.contacts[i];
-    const auto [batch, lane] = plan.place_of(task, i);
-    if (round) {
-      const T* l = x.lambda.data() + kRoundImpulses * kSweepBatch * batch + lane;
-      c.impulse =
-          double(l[0]) * c.normal + Vec3(l[kSweepBatch], l[2 * kSweepBatch], l[3 * kSweepBatch]);
-      return;
-    }
-    const T* l = x.lambda.data() + kGeneralImpulses * kSweepBatch * batch + lane;
-    const T* f = x.data.data() + GeneralField::kCount * kSweepBatch * batch + lane;
-    for (int j = 0; j < 3; ++j) {
-      c.impulse[j] = 0;
-      for (int k = 0; k < 3; ++k)
-        c.impulse[j] += double(l[k * kSweepBatch]) * double(f[(3 * k + j) * kSweepBatch]);
-    }
-  };
-  parallel_for(plan.tasks.size(), 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t t = begin; t < end; ++t)
-      for (std::size_t k = plan.tasks[t].begin; k < plan.tasks[t].end; ++k)
-        unpack_contact(plan.tasks[t], static_cast<std::size_t>(plan.order[k]));
+  for_each_lane(plan, x, round, [&](std::size_t i, const T* l, const T* f) {
+    p.contacts[i].impulse = impulse_at(l, f, round, p.contacts[i].normal);
   });
 }
 

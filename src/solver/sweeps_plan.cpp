@@ -9,6 +9,7 @@
 #include <limits>
 #include <tuple>
 
+#include "orthant/base/mix.hpp"
 #include "orthant/base/parallel.hpp"
 
 namespace orthant::internal {
@@ -16,54 +17,29 @@ namespace {
 
 constexpr int kWindow = 64;  // batches that are open at the same time
 
-/// Numbers the cells that hold contacts => slot_of, cells, in any order.
+/// Numbers the cells that hold contacts => slot_of, cells, in any order. Contacts that follow one
+/// another are mostly of one cell.
 void number_cells(const SweepProblem& p, SweepPlan& plan) {
-  SweepCell lo = {0, 0}, hi = {-1, -1};
-  bool first = true;
-  for (const SweepContact& c : p.contacts) {
-    if (c.cell == kNoCell) continue;
-    for (std::size_t d = 0; d < 2; ++d) {
-      lo[d] = first ? c.cell[d] : std::min(lo[d], c.cell[d]);
-      hi[d] = first ? c.cell[d] : std::max(hi[d], c.cell[d]);
-    }
-    first = false;
-  }
-  const double width = double(hi[0]) - lo[0] + 1, depth = double(hi[1]) - lo[1] + 1;
   plan.cells.clear();
   plan.slot_of.resize(p.contacts.size());
-  const auto new_slot = [&](const SweepCell& cell) {
-    plan.cells.push_back(cell);
-    return static_cast<std::int32_t>(plan.cells.size()) - 1;
-  };
-  std::int32_t apart = -1;  // the slot of what fits into no cell
-  const auto slot_apart = [&] { return apart >= 0 ? apart : apart = new_slot(kNoCell); };
-  if (width * depth <= 4.0 * static_cast<double>(p.contacts.size()) + 64) {
-    plan.count.assign(static_cast<std::size_t>(width * depth), -1);
-    for (std::size_t i = 0; i < p.contacts.size(); ++i) {
-      const SweepCell& cell = p.contacts[i].cell;
-      if (cell == kNoCell) {
-        plan.slot_of[i] = slot_apart();
-        continue;
-      }
-      const auto at = static_cast<std::size_t>(cell[0] - lo[0]) +
-                      static_cast<std::size_t>(width) * static_cast<std::size_t>(cell[1] - lo[1]);
-      if (plan.count[at] < 0) plan.count[at] = new_slot(cell);
-      plan.slot_of[i] = plan.count[at];
-    }
-    return;
-  }
-  plan.slots.clear();  // cells far apart
+  const std::size_t mask = std::bit_ceil(2 * p.contacts.size() + 1) - 1;
+  plan.table.assign(mask + 1, -1);
+  std::int32_t last = -1;
   for (std::size_t i = 0; i < p.contacts.size(); ++i) {
     const SweepCell& cell = p.contacts[i].cell;
-    if (cell == kNoCell) {
-      plan.slot_of[i] = slot_apart();
-      continue;
+    if (last < 0 || cell != plan.cells[static_cast<std::size_t>(last)]) {
+      const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell[0])) << 32 |
+                       static_cast<std::uint32_t>(cell[1]);
+      std::size_t at = mix_bits(key) & mask;
+      while (plan.table[at] >= 0 && plan.cells[static_cast<std::size_t>(plan.table[at])] != cell)
+        at = (at + 1) & mask;
+      if (plan.table[at] < 0) {
+        plan.table[at] = static_cast<std::int32_t>(plan.cells.size());
+        plan.cells.push_back(cell);
+      }
+      last = plan.table[at];
     }
-    const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell[0])) << 32 |
-                     static_cast<std::uint32_t>(cell[1]);
-    const auto [found, fresh] = plan.slots.try_emplace(key, 0);
-    if (fresh) found->second = new_slot(cell);
-    plan.slot_of[i] = found->second;
+    plan.slot_of[i] = last;
   }
 }
 

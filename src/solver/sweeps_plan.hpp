@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,9 +34,9 @@ struct SweepPlan {
   std::vector<std::uint64_t> used;  // by body: the open batches it is in
 
   // Scratch of finding the tasks.
-  std::vector<std::int32_t> slot_of, count, by_cell, task_of;
+  std::vector<std::int32_t> slot_of, by_cell, task_of;
   std::vector<SweepCell> cells;
-  std::unordered_map<std::uint64_t, std::int32_t> slots;
+  std::vector<std::int32_t> table;  // place in `cells`, hashed; -1: free
 
   /// Batch and lane of a contact.
   std::pair<std::size_t, std::size_t> place_of(const SweepTask& task, std::size_t contact) const {

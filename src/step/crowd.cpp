@@ -11,12 +11,16 @@
 
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
+#include "orthant/force/force.hpp"
+#include "orthant/force/free_rotation_kernel.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
 
 constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
+/// Velocities updated in place drift: in single precision more sweeps do not get below this.
+constexpr double kSingleTolerance = 3e-3;
 
 /// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
 /// between.
@@ -45,23 +49,28 @@ bool has_crowd(StepRun& run) {
   return false;
 }
 
-/// What the words promise; docs/run.md has the same table.
-struct Promise {
-  double compliance;  // ε, of the contact's own mobility
-  double tolerance;   // of velocities, over g h
-  int min_sweeps, max_sweeps;
-  bool single;
-};
-Promise promise_of(Accuracy accuracy) {
-  if (accuracy == Accuracy::Fast)
-    return {.compliance = 1e-4, .tolerance = 1, .min_sweeps = 30, .max_sweeps = 30, .single = true};
-  return {
-      .compliance = 1e-3, .tolerance = 1e-3, .min_sweeps = 1, .max_sweeps = 600, .single = false};
+/// What the words promise, where no setting says otherwise; docs/run.md has the same table.
+SweepSettings promise_of(const StepSettings& s) {
+  const bool fast = s.accuracy == Accuracy::Fast;
+  SweepSettings out;
+  out.compliance = s.crowd_compliance > 0 ? s.crowd_compliance : fast ? 1e-4 : 1e-3;
+  out.tolerance = s.crowd_tolerance > 0 ? s.crowd_tolerance : fast ? 1 : 1e-3;
+  out.single = out.tolerance >= kSingleTolerance;
+  out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
+  // Without a tolerance of its own `fast` is a number of sweeps.
+  out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
+  if (out.tolerance < out.newton_from) {
+    // Sweeps alone would take thousands: they lead Newton's method to its basin.
+    if (s.crowd_sweeps == 0) out.max_sweeps = 4000;
+    out.newton_steps = 30;
+    out.patience = 300;
+  }
+  return out;
 }
 
 /// Sweeps of an exact step: a pile at rest needs some tens; one that moves does not get there, and
 /// is given up when the change has not halved in this many.
-constexpr int kExactSweeps = 1000, kExactPatience = 100;
+constexpr int kExactSweeps = 2000, kExactPatience = 300;
 
 /// Overlaps are pushed out at the speed of gravity in a step at most, or of a hundredth of the size
 /// in a step: a state that comes overlapped must not burst.
@@ -118,16 +127,49 @@ void place_told(const StepRun& run, std::vector<SweepBody>& bodies,
   }
 }
 
+void find_cells(StepRun& run, const Vec3& gravity, double edge) {
+  const std::span<const BodyId> bodies = run.model.dynamic_bodies();
+  run.work.crowd.cells.resize(bodies.size());
+  parallel_for(bodies.size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      run.work.crowd.cells[i] =
+          crowd_cell(centre_of(run.model.body(bodies[i]), run.x.q), gravity, edge);
+  });
+}
+
 /// A contact is swept with the cell of its first dynamic body. Both bodies lie within half an edge
 /// of that cell, so that two cells of a colour, a cell apart, share none.
-SweepCell cell_of(const StepRun& run, const Contact& contact, const Vec3& gravity, double edge) {
+SweepCell cell_of(const StepRun& run, const Contact& contact, double edge) {
   const Body &a = run.model.body(contact.body_a), &b = run.model.body(contact.body_b);
-  if (!a.is_dynamic()) return crowd_cell(centre_of(b, run.x.q), gravity, edge);
-  const SweepCell cell = crowd_cell(centre_of(a, run.x.q), gravity, edge);
-  if (!b.is_dynamic()) return cell;
-  const Vec3 apart = centre_of(b, run.x.q) - centre_of(a, run.x.q);
-  return apart.lpNorm<Eigen::Infinity>() < 0.499 * edge ? cell : kNoCell;
+  const auto& cells = run.work.crowd.cells;
+  if (!a.is_dynamic()) return cells[static_cast<std::size_t>(b.dynamic)];
+  if (b.is_dynamic()) {
+    const Vec3 apart = centre_of(b, run.x.q) - centre_of(a, run.x.q);
+    if (!(apart.lpNorm<Eigen::Infinity>() < 0.499 * edge)) return kNoCell;
+  }
+  return cells[static_cast<std::size_t>(a.dynamic)];
 }
+
+/// contact_material(), asked again only where the two materials are not those of the last contact.
+class Materials {
+ public:
+  explicit Materials(const StepRun& run) : run_(run) {}
+  const ContactMaterial& of(const Contact& contact) {
+    const MaterialId a = run_.model.shape(contact.shape_a).material;
+    const MaterialId b = run_.model.shape(contact.shape_b).material;
+    if (!known_ || a != a_ || b != b_) last_ = contact_material(run_.model, run_.parameters, a, b);
+    known_ = true;
+    a_ = a;
+    b_ = b;
+    return last_;
+  }
+
+ private:
+  const StepRun& run_;
+  bool known_ = false;
+  MaterialId a_{}, b_{};
+  ContactMaterial last_;
+};
 
 Vec3 point_velocity(const Body& body, const Vec3& lever, const VecX& v) {
   if (body.v_begin == kNone || body.v_begin + body.v_size > v.size()) return Vec3::Zero();
@@ -135,7 +177,8 @@ Vec3 point_velocity(const Body& body, const Vec3& lever, const VecX& v) {
   return Vec3(x[0], x[1], x[2]) + Vec3(x[3], x[4], x[5]).cross(lever);
 }
 
-SweepContact sweep_contact(const StepRun& run, const Contact& contact, double dt, const Vec3& up,
+SweepContact sweep_contact(const StepRun& run, const Contact& contact,
+                           const ContactMaterial& material, double dt, const Vec3& up,
                            double weight, double threshold) {
   const Model& model = run.model;
   const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
@@ -145,9 +188,6 @@ SweepContact sweep_contact(const StepRun& run, const Contact& contact, double dt
   c.lever_a = point - centre_of(body_a, run.x.q);
   c.lever_b = point - centre_of(body_b, run.x.q) - contact.shift;
   c.height = up.dot(point);
-  const ContactMaterial material =
-      contact_material(model, run.parameters, model.shape(contact.shape_a).material,
-                       model.shape(contact.shape_b).material);
   c.friction = material.friction;
   c.softness = material.compliance / (dt * dt);
   const bool compliant = material.compliance > 0;
@@ -199,15 +239,17 @@ void fill_contacts(StepRun& run, double dt) {
     return body.is_dynamic() ? static_cast<std::int32_t>(body.dynamic) + 1
                              : told[static_cast<std::size_t>(index_of(id))];
   };
+  if (cut) find_cells(run, gravity, edge);
   crowd.contacts.resize(contacts.size());
   const double scale = dt / run.settings.h;
   parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
+    Materials materials(run);
     for (std::size_t i = begin; i < end; ++i) {
       SweepContact& c = crowd.contacts[i];
-      c = sweep_contact(run, contacts[i], dt, up, weight, threshold);
+      c = sweep_contact(run, contacts[i], materials.of(contacts[i]), dt, up, weight, threshold);
       c.a = place(contacts[i].body_a);
       c.b = place(contacts[i].body_b);
-      if (cut) c.cell = cell_of(run, contacts[i], gravity, edge);
+      if (cut) c.cell = cell_of(run, contacts[i], edge);
       const WarmStart::Entry* entry = work.matched[i];
       c.impulse = entry != nullptr ? Vec3(scale * entry->impulse_W) : Vec3::Zero();
     }
@@ -324,6 +366,26 @@ void advance_crowd(StepRun& run, double dt) {
   run.x.t += dt;
 }
 
+/// The judge's word on what was swept, where nobody asks for more than an answer: a record, a
+/// method or an explanation is the business of solve().
+bool accepts_swept(StepRun& run, const Assembly& assembly, Solved& solved) {
+  CrowdScratch& work = run.work.crowd;
+  const SolveSettings& s = run.settings.solver;
+  if (run.record != nullptr || s.method != Method::Automatic || !s.plan.empty() ||
+      s.trace != nullptr)
+    return false;
+  const CanonicalProblem& p = assembly.problem;
+  scale_of(p, work.scale_work, work.scale);
+  const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
+  if (!(residual.value <= s.tolerance)) return false;
+  solved.solution.w = work.judge.w;
+  ++run.report.solves;
+  run.report.method = Method::GaussSeidel;
+  run.report.constraints = static_cast<Index>(solved.rows.contacts.size());
+  run.report.residual = std::max(run.report.residual, residual.value);
+  return true;
+}
+
 }  // namespace
 
 bool is_crowd(const StepRun& run) {
@@ -333,14 +395,51 @@ bool is_crowd(const StepRun& run) {
          has_plain_contacts(run);
 }
 
-void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved) {
+bool free_crowd_motion(StepRun& run, double dt) {
+  const Timer timer;
+  const Model& model = run.model;
+  StepWorkspace::Impl& work = run.work;
+  if (model.law() != LawOfMotion::Inertial) return false;
+  for (const Force& force : model.forces())
+    if (force.kind == ForceKind::Spring || force.kind == ForceKind::Callback) return false;
+  Dynamics& dynamics = work.detected.assembly.dynamics;
+  coast(model, run.parameters, run.x.q, run.x.v, dt, dynamics);
+  applied_force(model, run.parameters, run.x.q, run.x.v, run.x.t + 0.5 * dt, run.u, dynamics.force);
+  VecX& v_free = work.detected.assembly.v_free;
+  v_free.resize(model.dynamic_v_size());
+  const std::span<const BodyId> ids = model.dynamic_bodies();
+  work.crowd.problem.bodies.resize(ids.size() + 1);
+  work.crowd.problem.bodies[0] = {};
+  parallel_for(ids.size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Body& body = model.body(ids[i]);
+      SweepBody& out = work.crowd.problem.bodies[i + 1];
+      const Mat3 inertia = inertia_matrix(run.parameters.values.data() + body.inertia);
+      const bool round = inertia == inertia(0, 0) * Mat3::Identity();
+      const Quat p = body_pose(body, run.x.q.data()).p;
+      (void)set_inertia(run.parameters[body.mass], round ? inertia : world_inertia(p, inertia),
+                        out);
+      const Index at = body.v_begin;
+      out.v = dynamics.coast_velocity.segment<3>(at) +
+              dt * out.inverse_mass * dynamics.force.segment<3>(at);
+      out.omega = dynamics.coast_velocity.segment<3>(at + 3) +
+                  dt * turned_by(out, dynamics.force.segment<3>(at + 3));
+      v_free.segment<3>(at) = out.v;
+      v_free.segment<3>(at + 3) = out.omega;
+    }
+  });
+  run.report.seconds_assembly += timer.seconds();
+  return v_free.allFinite();
+}
+
+bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
   const auto& contacts = solved.rows.contacts;
   if (contacts.size() < kCrowdContacts || !solved.rows.flexible.empty() ||
       model.law() != LawOfMotion::Inertial || !has_plain_contacts(run) ||
       model.v_size() != model.dynamic_v_size() || !fill_bodies(run, work.crowd.problem.bodies))
-    return;
+    return false;
   const Vec3 gravity = gravity_of(run);
   const double weight = gravity.norm();
   const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
@@ -370,7 +469,7 @@ void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                                            .speed = reference_speed(run, dt),
                                            .patience = kExactPatience},
                                           work.crowd.sweeps);
-  if (result.outcome == Outcome::NotFinite) return;
+  if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {
     const ContactBlock& block = assembly.blocks[i];
@@ -378,34 +477,29 @@ void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run);
+  return result.outcome == Outcome::Converged && accepts_swept(run, assembly, solved);
 }
 
-bool step_crowd(StepRun& run, double dt) {
+bool step_crowd(StepRun& run, double dt, bool light) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
   if (work.crowd.crew != nullptr) {
-    const bool able = fill_bodies(run, work.crowd.problem.bodies) && has_crowd(run);
+    const bool able = (light || fill_bodies(run, work.crowd.problem.bodies)) && has_crowd(run);
     // Refused: all of them step the whole, which is not this step's business.
     if (!work.crowd.crew->accept(run.model, work.detected.contacts.contacts, work.detected.motion,
                                  able))
       return work.swept = true;
   } else if (work.detected.contacts.contacts.size() < kCrowdContacts || !has_crowd(run) ||
-             !fill_bodies(run, work.crowd.problem.bodies)) {
+             !(light || fill_bodies(run, work.crowd.problem.bodies))) {
     return false;
   }
   fill_contacts(run, dt);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  const Promise promise = promise_of(run.settings.accuracy);
-  const SweepResult result = solve_sweeps(work.crowd.problem,
-                                          {.max_sweeps = promise.max_sweeps,
-                                           .min_sweeps = promise.min_sweeps,
-                                           .tolerance = promise.tolerance,
-                                           .speed = reference_speed(run, dt),
-                                           .compliance = promise.compliance,
-                                           .single = promise.single,
-                                           .crew = work.crowd.crew},
-                                          work.crowd.sweeps);
+  SweepSettings settings = promise_of(run.settings);
+  settings.speed = reference_speed(run, dt);
+  settings.crew = work.crowd.crew;
+  const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
   run.report.seconds_solve += timer.seconds();
   if (result.outcome == Outcome::NotFinite) {
     if (work.crowd.crew != nullptr) run.report.outcome = Outcome::NotFinite;

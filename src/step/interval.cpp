@@ -130,16 +130,19 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   return solution.v.allFinite() && solution.lambda.allFinite() && solution.gamma.allFinite();
 }
 
-bool detect(StepRun& run, double dt, Detected& out, bool either) {
-  Timer timer;
+bool assemble_free_motion(StepRun& run, double dt, Assembly& out) {
+  const Timer timer;
   const StepInterval interval = run.interval(dt);
   const Medium medium{run.settings.drag_ratio, run.settings.thermal_energy, run.x.rng};
-  if (!assemble_motion(run.model, run.parameters, interval, run.u, out.assembly) ||
-      !assemble_medium(run.model, run.parameters, interval, medium, out.assembly))
-    return false;
-  const VecX& v_free = out.assembly.v_free;
+  const bool regular = assemble_motion(run.model, run.parameters, interval, run.u, out) &&
+                       assemble_medium(run.model, run.parameters, interval, medium, out);
   run.report.seconds_assembly += timer.seconds();
-  timer.restart();
+  return regular;
+}
+
+void find_near_contacts(StepRun& run, double dt, bool either, Detected& out) {
+  const Timer timer;
+  const VecX& v_free = out.assembly.v_free;
   find_motion(run, dt, v_free, out.motion);
   CollisionSettings settings = collision_settings(run);
   settings.either = either;
@@ -150,6 +153,11 @@ bool detect(StepRun& run, double dt, Detected& out, bool either) {
   run.report.contacts =
       static_cast<Index>(out.contacts.contacts.size() + out.contacts.flexible.size());
   run.report.seconds_collision += timer.seconds();
+}
+
+bool detect(StepRun& run, double dt, Detected& out) {
+  if (!assemble_free_motion(run, dt, out.assembly)) return false;
+  find_near_contacts(run, dt, false, out);
   return true;
 }
 
@@ -187,8 +195,8 @@ bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly,
   start_from(run.warm, run, dt, assembly, solved);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  start_by_sweeps(run, dt, assembly, solved);
-  bool finite = solve_and_report(run, SolveKind::Step, dt, assembly, rows, solved.solution, false);
+  bool finite = start_by_sweeps(run, dt, assembly, solved) ||
+                solve_and_report(run, SolveKind::Step, dt, assembly, rows, solved.solution, false);
   if (!run.model.flexible_parts().empty()) {
     ++run.report.newton_iterations;
     finite = finite && relinearise(run, dt, assembly, solved);
@@ -299,9 +307,12 @@ bool step_by_halves(StepRun& run, double length, int most, int& halvings, Begin&
 
 bool step_interval(StepRun& run, double dt) {
   if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
-  const bool crowd = is_crowd(run);
-  if (!detect(run, dt, run.work.detected, crowd)) return false;
-  if (crowd && step_crowd(run, dt)) return true;
+  Detected& detected = run.work.detected;
+  const bool crowd = is_crowd(run), light = crowd && free_crowd_motion(run, dt);
+  if (!light && !assemble_free_motion(run, dt, detected.assembly)) return false;
+  find_near_contacts(run, dt, crowd, detected);
+  if (crowd && step_crowd(run, dt, light)) return true;
+  if (light && !assemble_free_motion(run, dt, detected.assembly)) return false;
   return step_in_intervals(run, dt,
                            [&](double, double& length) { return solve_detected(run, length); });
 }

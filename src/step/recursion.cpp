@@ -152,7 +152,8 @@ CollisionSettings collision_settings(const StepRun& run) {
                                                               : ContactPoints::Deepest,
           .sub_spheres = run.settings.sub_spheres,
           .periodic = run.settings.periodic,
-          .last = run.work.recursion.last_normals};
+          .last = run.work.recursion.last_normals,
+          .measures = &run.work.measures};
 }
 
 bool step_recursive(StepRun& run) {

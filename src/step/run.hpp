@@ -64,7 +64,11 @@ struct RecursionScratch {
 
 struct CrowdScratch {
   SweepProblem problem;
+  std::vector<SweepCell> cells;  // by dynamic body
   SweepWorkspace sweeps;
+  ScaleWorkspace scale_work;  // of the judge of what was swept
+  ProblemScale scale;
+  JudgeWorkspace judge;
   StepCrew* crew = nullptr;
   std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
@@ -123,9 +127,12 @@ double contact_tolerance(const StepRun& run, const Contact& contact);
 // --- interval.cpp ---
 /// Contacts of the configuration q as it stands, rigid and flexible.
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
-/// H, k and the contacts that the next dt may close. `either`: also those that the motion of one
-/// body alone may close. False: H is singular.
-bool detect(StepRun& run, double dt, Detected& out, bool either = false);
+/// H, k and v_free of the next dt. False: H is singular.
+bool assemble_free_motion(StepRun& run, double dt, Assembly& out);
+/// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings.
+void find_near_contacts(StepRun& run, double dt, bool either, Detected& out);
+/// Both.
+bool detect(StepRun& run, double dt, Detected& out);
 
 /// (equations of motion, solved.rows) => velocities at the end of dt, without a record: they may
 /// turn out not to be the step. `located`: rigid contacts bounce at located impacts, not here.
@@ -160,12 +167,17 @@ bool step_with_halving(StepRun& run);
 // --- crowd.cpp ---
 /// The settings and the model allow steps of crowds.
 bool is_crowd(const StepRun& run);
-/// One interval with the contacts that were detected, by sweeps alone. False: not a crowd after
-/// all, or the numbers overflowed; nothing has been changed then.
-bool step_crowd(StepRun& run, double dt);
+/// v_free and the bodies of the sweeps without H. False where a body has more than its mass and
+/// inertia in H.
+bool free_crowd_motion(StepRun& run, double dt);
+/// One interval with the contacts that were found, by sweeps alone; `light`: free_crowd_motion()
+/// has been called. False: not a crowd after all, or the numbers overflowed; nothing has been
+/// changed then.
+bool step_crowd(StepRun& run, double dt, bool light);
 /// The rows of `assembly` by sweeps, from solved.solution into it: in a pile the answer, or the
-/// best start there is. Does nothing where the rows are not those of contacts alone.
-void start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved);
+/// best start there is. Does nothing where the rows are not those of contacts alone. True where the
+/// judge accepts it as the answer.
+bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& solved);
 
 // --- recursion.cpp ---
 /// How the settings want pairs to be looked at.

@@ -199,6 +199,45 @@ TEST(Sweeps, ThatGoRoundInCirclesSaySo) {
   EXPECT_GT(judge(p, answer_of(c.problem, p)).value, 1e-8);
 }
 
+TEST(Sweeps, WithNewtonStepsReachTheCompliantLawInFewer) {
+  for (const bool round : {true, false}) {
+    for (const double mu : {0.3, 0.5}) {
+      SCOPED_TRACE(::testing::Message() << round << " " << mu);
+      Case with = round ? packing(100, mu) : chain_of_boxes(20, mu, 3), without = with;
+      const CanonicalProblem p = canonical(with.problem, with.inertia, 1e-3);
+      SweepSettings settings{
+          .max_sweeps = 20000, .tolerance = 1e-11, .speed = 0.0981, .compliance = 1e-3};
+      SweepWorkspace work;
+      const SweepResult slow = solve_sweeps(without.problem, settings, work);
+      settings.newton_steps = 30;
+      settings.patience = 300;
+      const SweepResult fast = solve_sweeps(with.problem, settings, work);
+      EXPECT_EQ(fast.outcome, Outcome::Converged) << fast.residual;
+      EXPECT_GT(fast.newton_steps, 0);
+      EXPECT_LT(fast.sweeps, slow.sweeps);
+      EXPECT_LE(judge(p, answer_of(with.problem, p)).value, 1e-8);
+    }
+  }
+}
+
+TEST(Sweeps, TakeBackNewtonStepsThatDoNotGain) {
+  // A gain that no phase can have: the sweeps go on as if nothing had been tried.
+  Case tried = packing(60, 0.5), plain = packing(60, 0.5);
+  SweepSettings settings{
+      .max_sweeps = 20000, .tolerance = 1e-9, .speed = 0.0981, .compliance = 1e-3};
+  SweepWorkspace work;
+  const SweepResult without = solve_sweeps(plain.problem, settings, work);
+  settings.newton_steps = 1;
+  settings.newton_gain = 1e100;
+  settings.newton_sweeps = 1;
+  const SweepResult with = solve_sweeps(tried.problem, settings, work);
+  EXPECT_EQ(with.outcome, Outcome::Converged);
+  EXPECT_EQ(with.newton_steps, 1);
+  EXPECT_GT(with.sweeps, without.sweeps);
+  for (std::size_t i = 0; i < plain.problem.bodies.size(); ++i)
+    EXPECT_EQ(tried.problem.bodies[i].v, plain.problem.bodies[i].v) << i;
+}
+
 TEST(Sweeps, OfBoxesAgreeWithTheOtherSolvers) {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     for (const double mu : {0.0, 0.1, 0.4}) {

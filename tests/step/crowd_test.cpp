@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/error.hpp"
 #include "orthant/base/thread_scope.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/crew.hpp"
@@ -135,7 +136,7 @@ TEST(Crowd, HasTheSameBitsForAnyNumberOfThreads) {
   for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
     const Model model = field(26, 4, LawOfMotion::Inertial, 0.5);
     VecX q, v;
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : {1, 2, 3, 8}) {
       const ThreadScope scope(threads);
       World world(model, accuracy);
       // A part of them is thrown at the others, some too fast for the cells.
@@ -191,6 +192,39 @@ TEST(Crowd, StandardReachesItsToleranceAtRest) {
     EXPECT_EQ(report.outcome, Outcome::Converged);
     EXPECT_LE(report.residual, 1e-3);
     EXPECT_EQ(report.accuracy, Accuracy::Standard);
+  }
+}
+
+TEST(Crowd, AMovingPileReachesTheCompliantLawToSmallTolerances) {
+  World world(pile(144, Shape::sphere(kRadius)), Accuracy::Standard);
+  for (int i = 0; i < 100; ++i) (void)world.step();
+  world.settings.crowd_tolerance = 1e-8;
+  int converged = 0;
+  double fastest = 0;
+  for (int i = 0; i < 50; ++i) {  // gravity swings by 35 degrees
+    const double angle = 0.61 * std::sin(2 * std::numbers::pi * 0.02 * (i + 1));
+    double* g = world.parameters.values.data() + world.model.gravity();
+    g[0] = 9.81 * std::sin(angle);
+    g[2] = -9.81 * std::cos(angle);
+    const StepReport report = world.step();
+    EXPECT_EQ(report.accuracy, Accuracy::Standard);
+    EXPECT_EQ(report.outcome == Outcome::Converged, report.residual <= 1e-8);
+    converged += report.outcome == Outcome::Converged;
+    fastest = std::max(fastest, world.x.v.cwiseAbs().maxCoeff());
+  }
+  EXPECT_GE(converged, 47);
+  EXPECT_GT(fastest, 0.05);  // it does move
+}
+
+TEST(Crowd, RefusesNumbersThatAreNotFinite) {
+  for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
+    (void)world.step();
+    world.x.v[7] = value;
+    EXPECT_THROW((void)world.step(), Error);
+    world.x.v[7] = 0;
+    world.parameters.values[world.model.gravity()] = value;  // turned in every step, checked too
+    EXPECT_THROW((void)world.step(), Error);
   }
 }
 

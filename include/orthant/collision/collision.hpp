@@ -15,6 +15,8 @@
 
 namespace orthant {
 
+class ShapeMeasures;
+
 /// Which points stand for a pair of shapes.
 enum class ContactPoints : std::uint8_t {
   Manifold,    ///< as many as hold a face
@@ -47,6 +49,8 @@ struct CollisionSettings {
   /// List as well what the motion of either body alone may close: two that fall together meet when
   /// the lower one is stopped.
   bool either = false;
+  /// Of the model and its parameters, where the caller keeps them; null: they are found anew.
+  const ShapeMeasures* measures = nullptr;
 };
 
 /// Where a body may go within a step: its centre by either shift (with the velocity before and with
@@ -61,8 +65,15 @@ class CollisionWorkspace {
  public:
   struct Placed {  // a shape in the world
     Pose X_WS;
-    double width = 0;   // half the smallest width [m]; infinite for a half-space
+    double width = 0;  // half the smallest width [m]; infinite for a half-space
+    // Two spheres whose centres are farther apart than their reaches together do not meet in this
+    // step; infinite for all other shapes [m].
+    double reach = 0;
     BodyMotion motion;  // of its body
+    BodyUid uid = 0;    // of its body
+    BodyId body{};
+    ShapeId shape{};
+    std::uint16_t ordinal = 0;
   };
   std::vector<Index> order;    // bounded shapes by (uid, ordinal), then half-spaces
   Index bounded = 0;           // how many of them are not half-spaces
@@ -74,9 +85,9 @@ class CollisionWorkspace {
   std::vector<std::array<std::int8_t, 3>> ghost;  // their periods
   BroadPhase broad_phase;
   std::vector<IndexPair> pairs, half_space_pairs, bounded_pairs;  // places in `order`
-  std::vector<std::vector<Contact>> found;                        // by chunk
-  std::vector<std::vector<Bounds>> trees;  // boxes of the face trees, by part
-  std::vector<Index> faces, nodes;         // candidates of one part and one shape
+  std::vector<std::vector<Contact>> found;  // by chunk, where there are several threads
+  std::vector<std::vector<Bounds>> trees;   // boxes of the face trees, by part
+  std::vector<Index> faces, nodes;          // candidates of one part and one shape
 };
 
 /// All contacts of the configuration q that may close, sorted by key; the same bits for any number

@@ -95,13 +95,20 @@ struct SweepSettings {
   bool momentum = true;
   /// End as Stalled when the change of a sweep has not halved in this many; 0: never.
   int patience = 0;
+  /// Newton's method (contacts that yield, one process): tried where the error is below
+  /// newton_from, and where the sweeps stall. A phase that does not gain newton_gain is taken back,
+  /// and the sweeps go on from where they were until the error is ten times smaller or they stall
+  /// again.
+  int newton_steps = 0;  ///< in all; 0: never
+  double newton_from = 1e-3, newton_gain = 30;
+  int newton_sweeps = 20;  ///< after each step: they smooth what it has left
   SweepInstructions instructions = SweepInstructions::Best;
   SweepCrew* crew = nullptr;  ///< null: all cells are swept here
 };
 
 struct [[nodiscard]] SweepResult {
   Outcome outcome = Outcome::NotFinite;
-  int sweeps = 0, restarts = 0;
+  int sweeps = 0, restarts = 0, newton_steps = 0;
   /// Largest distance of a contact from its own exact answer with the others held, as a velocity
   /// (|Δλ| times the diagonal of W), over settings.speed.
   double residual = 0;
@@ -130,8 +137,13 @@ SweepResult solve_sweeps(SweepProblem& problem, const SweepSettings& settings,
 bool available(SweepInstructions instructions);
 std::string_view name_of(SweepInstructions instructions);
 
-/// The body's part of H (6 x 6, row-major) => inverse mass and root. False unless H is m 1 on the
-/// linear part, positive definite on the angular part and zero between.
+/// Mass and inertia in world axes => inverse mass and root. False unless both are positive
+/// definite.
+bool set_inertia(double mass, const Mat3& inertia, SweepBody& body);
+/// The body's part of H (6 x 6, row-major). False unless H is m 1 on the linear part and zero
+/// between that and the angular part.
 bool set_inertia(const double* block, SweepBody& body);
+/// I⁻¹ x.
+Vec3 turned_by(const SweepBody& body, const Vec3& x);
 
 }  // namespace orthant

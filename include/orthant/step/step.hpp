@@ -49,6 +49,10 @@ enum class Accuracy : std::uint8_t {
 struct StepSettings {
   double h = 0.01;  ///< step [s]
   Accuracy accuracy = Accuracy::Exact;
+  /// Of Standard and Fast, in place of what the word says; 0: as it says.
+  double crowd_compliance = 0;  ///< share of a contact's own mobility by which it yields [-]
+  double crowd_tolerance = 0;   ///< of a contact's velocity, over g h [-]; below 1e-3 with Newton
+  int crowd_sweeps = 0;         ///< at most
   FrictionModel friction = FrictionModel::Coulomb;
   int pyramid_directions = 4;  ///< spatial pyramid only
   Stabilisation stabilisation = Stabilisation::Projection;

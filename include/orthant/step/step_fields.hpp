@@ -16,6 +16,14 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
   field("h", &S::h, "length of a step", R{.unit = "s", .positive = true});
   field("accuracy", &S::accuracy,
         "of crowds: `exact`, `standard` or `fast`; small islands are always exact", R{});
+  field("crowd_compliance", &S::crowd_compliance,
+        "share of its own mobility by which a contact of a crowd yields; 0: as `accuracy` says",
+        R{.unit = "-", .lo = 0, .hi = 1});
+  field("crowd_tolerance", &S::crowd_tolerance,
+        "of a contact's velocity in a crowd, over g h; 0: as `accuracy` says",
+        R{.unit = "-", .lo = 0});
+  field("crowd_sweeps", &S::crowd_sweeps, "of a crowd, at most; 0: as `accuracy` says",
+        R{.lo = 0, .hi = 1000000});
   field("friction", &S::friction, "`coulomb` is exact; `cone` its convex relaxation", R{});
   field("pyramid_directions", &S::pyramid_directions, "spatial pyramid; even",
         R{.lo = 4, .hi = 64});
