@@ -19,6 +19,11 @@ namespace {
 /// motion is rounding.
 constexpr double kUnseen = 1e-5;
 
+/// However large its load, a body's velocity may be wrong by the tolerance times this, in units of
+/// its own speed: 1e-10 of a load of 1e18 weights would be any speed at all. Loads up to this many
+/// times a body's own momentum are judged as if there were no such bound.
+constexpr double kLoads = 1e3;
+
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 /// Multiply-adds that the diagonal of N may cost where every row takes a sparse solve.
@@ -219,16 +224,16 @@ double ratio(double error, double size) {
 }
 
 /// Work that λ_c does although it must not, in the energy the block has to do with: |e||w~| with e
-/// the distance to the law when λ and w~ are brought to one size. `most` is the largest so far:
-/// where this cannot exceed it, 0. (|e| does not shrink as the step grows, |e|/step does not grow.)
+/// the distance to the law when λ and w~ are brought to one size. Where this cannot exceed `least`,
+/// 0. (|e| does not shrink as the step grows, |e|/step does not grow.)
 double forbidden_work(const Law& law, const double* lambda, const double* shifted, double impulse,
-                      double error, double tau, double most) {
+                      double error, double tau, double least) {
   if (impulse == 0) return 0;
   const double speed = norm(shifted, law.dim);
   if (speed == 0) return 0;
   const double step = impulse / speed;
   const double at_most = 1.01 * error + 1e-15 * impulse;
-  if (at_most * std::max(1.0, step / tau) * speed <= most) return 0;
+  if (at_most * std::max(1.0, step / tau) * speed <= least) return 0;
   double steps[kMaxLawDim];
   for (int i = 0; i < law.dim; ++i) steps[i] = step;
   return distance_to_law(law, lambda, shifted, steps) * speed;
@@ -309,9 +314,19 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
         rho = ratio(error, impulse + tau * (speed + kUnseen * motion));
         if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
       }
-      const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, most);
-      energy += (impulse + tau * speed) * speed;
+      const double own = (impulse + tau * speed) * speed;
+      const double least = std::min(most, kLoads * out.complementarity * own);
+      const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, least);
+      energy += own;
       if (done > most) most = done, hardest = c;
+      // The same beside the energy of the block alone, of which rounding of λ is no part.
+      if (done > kLoads * out.complementarity * own &&
+          tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
+        const double motion = motion_of(p, scale, x.v, c, first, dim);
+        const double all = (impulse + tau * speed) * (speed + kUnseen * motion);
+        rho = ratio(done, kLoads * all);
+        if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+      }
     }
     at += law.dim;
   }
@@ -321,19 +336,31 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
   if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = hardest;
 }
 
-void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, VecX& size,
+/// Do entries r and c of velocity block i share a rounding error? In a block-diagonal H those that
+/// the block couples do (the inertia of a turned body), in others all of the block.
+bool coupled(const VelocityMatrix& H, Index i, Index r, Index c) {
+  return H.kind() != VelocityMatrix::Kind::BlockDiagonal ||
+         H.block(i)[r * H.block_size(i) + c] != 0;
+}
+
+/// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
+/// angular entries (three each, which differ in units) apart, once what presses on it is larger
+/// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
+/// the entry. Leaves Σ|terms| in `size`, entry by entry.
+void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace& work,
                    Residual& out) {
   if (p.velocity_count() == 0) return;
-  // error = Hv − Cᵀγ − Dᵀλ − k and, entry by entry, the size of its terms.
+  VecX &error = work.error, &size = work.size, &momentum = work.v;
   p.H.multiply(x.v, error);
-  size = error.cwiseAbs() + p.k.cwiseAbs();
+  momentum = error.cwiseAbs() + p.k.cwiseAbs();
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
     // A stiff body that moves as a whole: the terms of H v are far larger than their sum.
-    size = p.k.cwiseAbs();
+    momentum = p.k.cwiseAbs();
     for (Index j = 0; j < p.velocity_count(); ++j)
       for (SparseMatrix::InnerIterator it(p.H.sparse_matrix(), j); it; ++it)
-        size[it.row()] += std::abs(it.value() * x.v[j]);
+        momentum[it.row()] += std::abs(it.value() * x.v[j]);
   }
+  size = momentum;
   error -= p.k;
   const auto subtract = [&](const BlockRows& A, const VecX& impulse) {
     for (Index i = 0; i < A.row_block_count(); ++i) {
@@ -355,14 +382,20 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
   subtract(p.C, x.gamma);
   subtract(p.D, x.lambda);
   for (Index i = 0; i < p.H.block_count(); ++i) {
-    // Linear and angular entries differ in units: each is compared with its own terms, but a zero
-    // among terms of the same kind (three entries) is measured by its neighbours.
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     for (Index part = 0; part < n; part += 3) {
-      const Index m = std::min<Index>(3, n - part);
-      const double rho =
-          ratio(norm(error.data() + begin + part, m), norm(size.data() + begin + part, m));
-      if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
+      const Index m = std::min<Index>(3, n - part), at = begin + part;
+      const double own = norm(momentum.data() + at, m), most = norm(size.data() + at, m);
+      for (Index c = 0; c < m; ++c) {
+        double load = 0;
+        for (Index d = 0; d < m; ++d)
+          if (c == d || coupled(p.H, i, part + c, part + d)) load += size[at + d];
+        const double wrong = std::abs(error[at + c]);
+        const bool nothing = wrong <= 4 * kEpsilon * load;
+        const double rho =
+            ratio(wrong, nothing ? most : std::min(kLoads * own + kUnseen * load, most));
+        if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
+      }
     }
   }
 }
@@ -371,26 +404,36 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
 /// weighted by the diagonal of H, which makes them free of units. Body by body and not entry by
 /// entry: a row across the motion (a slider's guide, a hinge's plane) sees only rounding of a
 /// speed. A body that impulses hold still (a clamped base whose arm is projected) has a speed that
-/// is nothing but their rounding: what is below that is measured by them. Overwrites the balance.
+/// is nothing but their rounding: what is below that is measured by them, but only by those along
+/// the row, as a load says nothing of the speed across it. Overwrites the balance.
 void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      JudgeWorkspace& work, Residual& out) {
   if (p.C.empty()) return;
-  // By velocity: 1/H. By body, at its first velocity: |v| + |v_free| and |terms|, both weighted.
+  // By velocity: 1/H and terms/H. By body, at its first velocity: |v| + |v_free|, weighted.
   VecX &mobility = work.v, &motion = work.error, &pushes = work.size;
   mobility.resize(p.velocity_count());
   for (Index i = 0; i < p.H.block_count(); ++i) {
+    const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     double moves = 0, free = 0, pushed = 0;
-    for (Index c = 0; c < p.H.block_size(i); ++c) {
-      const Index at = p.H.block_begin(i) + c;
+    for (Index c = 0; c < n; ++c) {
+      const Index at = begin + c;
       const double weight = weight_of(p.H, i, c), v = x.v[at], f = scale.v_free[at];
-      const double term = work.size[at];
       mobility[at] = 1 / weight;
       moves += weight * v * v;
       free += weight * f * f;
-      pushed += term * term / weight;
+      pushes[at] *= std::sqrt(mobility[at]);
+      pushed += pushes[at];
     }
-    motion[p.H.block_begin(i)] = std::sqrt(moves) + std::sqrt(free);
-    pushes[p.H.block_begin(i)] = std::sqrt(pushed);
+    motion[begin] = std::sqrt(moves) + std::sqrt(free);
+    double along[kMaxVelocityBlock];
+    const bool blocks = p.H.kind() == VelocityMatrix::Kind::BlockDiagonal;
+    for (Index c = 0; blocks && c < n; ++c) {
+      along[c] = 0;
+      for (Index d = 0; d < n; ++d)
+        if (c == d || coupled(p.H, i, c, d)) along[c] += pushes[begin + d];
+    }
+    for (Index c = 0; c < n; ++c)
+      pushes[begin + c] = (blocks ? along[c] : pushed) * std::sqrt(mobility[begin + c]);
   }
   for (Index i = 0; i < p.C.row_block_count(); ++i) {
     const Index d = p.C.dim(i), row = p.C.row_begin(i);
@@ -405,17 +448,16 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
     for (const auto& entry : p.C.entries(i)) {
       const double *v = x.v.data() + entry.column, *m = mobility.data() + entry.column;
       const double moves = motion[p.H.block_begin(entry.block)];
-      const double pushed = pushes[p.H.block_begin(entry.block)];
+      const double* pushed = pushes.data() + entry.column;
       for (Index r = 0; r < d; ++r, a += entry.width) {
         double sum = 0, across = 0;
         for (Index c = 0; c < entry.width; ++c) {
           sum += a[c] * v[c];
           across += a[c] * a[c] * m[c];
+          rounding[r] += std::abs(a[c]) * pushed[c];
         }
         error[r] += sum;
-        across = std::sqrt(across);
-        size[r] += across * moves;
-        rounding[r] += across * pushed;
+        size[r] += std::sqrt(across) * moves;
       }
     }
     for (Index r = 0; r < d; ++r) {
@@ -516,7 +558,7 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
     return out;
   }
   judge_blocks(p, scale, x, work, out);
-  judge_balance(p, x, work.error, work.size, out);
+  judge_balance(p, x, work, out);
   judge_bilateral(p, scale, x, work, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
   return out;

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/bilateral.hpp: islands with joints and nothing else: one factorisation, no cones.
+// solver/bilateral.hpp: islands with bilateral rows and nothing else: linear equations.
 #pragma once
 
-#include <vector>
-
-#include "orthant/math/factorisation.hpp"
-#include "orthant/solver/method.hpp"
+#include "orthant/solver/polish.hpp"
 
 namespace orthant {
 
 struct BilateralWorkspace {
-  SparseLdlt factor;
-  SparseMatrix matrix;
-  std::vector<Index> outer,
-      inner;  // pattern that `factor` has analysed: a function of it alone
-  std::vector<signed char> signs;
-  std::vector<Index> order;
-  VecX delta, residual, step, product;
-  Solution candidate;
-  JudgeWorkspace judge;
+  PolishWorkspace polish;
 };
 
 /// H v − Cᵀγ = k, C v + e = 0. Redundant rows are normal: γ is then one of many, v is unique.

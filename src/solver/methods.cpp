@@ -104,20 +104,13 @@ MethodResult run_nonsmooth_newton(const MethodCall& call) {
                                 call.work.nonsmooth_newton, call.x);
 }
 
-/// Proximal steps where the sweeps have come near, else sweeps and Newton steps in turn.
+/// Sweeps and Newton steps in turn.
 MethodResult sweeps_and_newton(const MethodCall& call) {
-  MethodResult near;
-  if (call.effort == Effort::Quick && !call.work.space.compliant()) {
-    near = internal::proximal_velocities(call.p, call.scale, {}, call.limits, call.work.space,
-                                         call.work.velocity_proximal, call.x);
-    if (has_ended(near)) return near;
-  }
   internal::VelocityDescentSettings descent;
   // The path is chaotic: from a distant point it is another one.
   if (call.effort == Effort::Longer) descent.first_sweeps = 1000;
-  return joined(near, internal::descend_velocities(
-                          call.p, call.scale, descent, internal::less(call.limits, near.work),
-                          call.work.space, call.work.velocity_descent, call.x));
+  return internal::descend_velocities(call.p, call.scale, descent, call.limits, call.work.space,
+                                      call.work.velocity_descent, call.x);
 }
 
 MethodResult newton_in_velocities(const MethodCall& call) {

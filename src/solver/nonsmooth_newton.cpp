@@ -30,7 +30,6 @@ constexpr int kQuickInner = 6;       // inner steps up to which α may shrink
 constexpr double kFirstChange = 10;  // of α, until the first failure
 constexpr double kLaterChange = 3;   // and after it
 constexpr double kDrift = 1e-3;      // relative move of the centre that still counts as progress
-constexpr double kHonest = 1e-3;     // scaled velocity error above which no force excuses it
 constexpr int kPatience = 120;       // outer steps without a better residual; one at rest counts 10
 
 /// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
@@ -88,8 +87,6 @@ class Run {
   bool stop() const { return best_.work >= settings_.max_work || best_.done(); }
   void move_to(const VecX& x);
   void judge();
-  void judge_candidate();
-  double plain_residual();
   double residual(const VecX& x, const VecX& y) const;
   bool newton_direction();
   bool line_search(const History& history, double& size);
@@ -114,17 +111,8 @@ void Run::move_to(const VecX& x) {
 /// Judges the current x; keeps it when it is the best so far.
 void Run::judge() {
   system_.unscale(w_.x, w_.candidate);
-  judge_candidate();
-}
-
-void Run::judge_candidate() {
-  const double value = best_.judge(w_.candidate);
+  (void)best_.consider(w_.candidate);
   best_.work += 3 * system_.product_work();
-  // Where nothing solves the problem (walls that squeeze a body) impulses grow
-  // without bound, and an error that is small beside them is still a wrong
-  // velocity.
-  if (value <= best_.tolerance() && plain_residual() > kHonest) return;
-  if (value < best_.residual()) best_.keep(w_.candidate, value);
 }
 
 /// |R| of the regularised problem at x, y = W x + q.
@@ -138,17 +126,6 @@ double Run::residual(const VecX& x, const VecX& y) const {
     for (int i = 0; i < b.law.dim; ++i) sum += R[i] * R[i];
   }
   return std::sqrt(sum);
-}
-
-/// Largest entry of R without the proximal term and with unit step; q has size one.
-double Run::plain_residual() {
-  double largest = 0;
-  for (const ScaledBlock& b : system_.blocks()) {
-    double R[kMaxLawDim];
-    internal::projection_residual(b.law, w_.x.data() + b.at, w_.y.data() + b.at, 1.0, R);
-    for (int i = 0; i < b.law.dim; ++i) largest = std::max(largest, std::abs(R[i]));
-  }
-  return largest;
 }
 
 /// d = −(X + Y (W + α I))⁻¹ R at (x, y); false when the matrix is singular.
@@ -271,7 +248,7 @@ MethodResult Run::run() {
   w_.candidate.v = best_.answer().v;
   w_.candidate.gamma = best_.answer().gamma;
   w_.candidate.lambda = best_.answer().lambda;  // a start that is the answer leaves with its bits
-  judge_candidate();
+  (void)best_.consider(w_.candidate);
   if (!stop()) proximal(settings_.rho);
   for (const Restart& restart : kRestarts) {
     if (!settings_.restarts || stop()) break;

@@ -148,18 +148,24 @@ class KktPolish {
 
 }  // namespace
 
-MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
-                    const PolishSettings& settings, const MethodLimits& limits,
-                    PolishWorkspace& work, Solution& x) {
+MethodResult internal::polish_as(Method method, const CanonicalProblem& p,
+                                 const ProblemScale& scale, const PolishSettings& settings,
+                                 const MethodLimits& limits, PolishWorkspace& work, Solution& x) {
   PolishWorkspace::Impl& w = work.impl();
-  internal::BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
+  BestAnswer best(method, p, scale, limits, settings.max_iterations, w.judge, x);
   const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
   if (std::isfinite(best.begin()) && known && !best.done()) {
     KktPolish system(p, scale, settings.proximal, w);
     system.load(x);
-    internal::PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
+    PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
   }
   return best.result();
+}
+
+MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
+                    const PolishSettings& settings, const MethodLimits& limits,
+                    PolishWorkspace& work, Solution& x) {
+  return internal::polish_as(Method::Polish, p, scale, settings, limits, work, x);
 }
 
 }  // namespace orthant

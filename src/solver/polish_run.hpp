@@ -15,6 +15,11 @@
 
 namespace orthant::internal {
 
+/// polish() with its history under the name of `method`.
+MethodResult polish_as(Method method, const CanonicalProblem& p, const ProblemScale& scale,
+                       const PolishSettings& settings, const MethodLimits& limits,
+                       PolishWorkspace& work, Solution& x);
+
 template <class System>
 class PolishRun {
  public:
@@ -39,7 +44,7 @@ class PolishRun {
       system_.store(candidate_);
       best_.work += system_.product_work();
       const double value = best_.consider(candidate_);
-      if (!usable || best_.done()) break;
+      if (!usable || best_.done() || sets_.empty()) break;  // no sets: the equations are linear
       guess(next_);
       const std::size_t changes = count_changes();
       const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);

@@ -18,9 +18,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kSweeps = 20;           // between two Newton steps
-constexpr int kDampedSweeps = 200;    // where they get nowhere
-constexpr int kManySweeps = 500;      // every second time
-constexpr double kDamping = 0.5;      // of those: plain ones may go round in circles
+constexpr int kManySweeps = 500;      // where they get nowhere
 constexpr int kAfterSweeps = 2;       // before a step is measured
 constexpr int kPatience = 4;          // steps without progress, then α rises
 constexpr std::size_t kMemory = 3;    // sizes of R that a step is measured against
@@ -31,8 +29,7 @@ constexpr double kMaxProximal = 0.1;  // W has unit diagonal
 constexpr double kMinProximal = 1e-10;
 constexpr int kPolishes = 4;
 constexpr int kPolishSteps = 8;
-/// How far forces may run in one step of those differs from pile to pile.
-constexpr double kPolishProximals[kPolishes] = {1e-8, 1e-5, 1e-4, 1e-6};
+constexpr double kPolishProximal = 1e-8;
 constexpr double kQuick = 0.1;  // a step that leaves less of |R| needs no sweeps
 
 class Run {
@@ -50,12 +47,11 @@ class Run {
 
  private:
   void sweep(VecX& x, VecX& v, int count);
-  void damped_sweep(int count);
   double size_of(const VecX& x, const VecX& v);
   void judge();
   bool newton_direction(double alpha);
   double line_search(double allowed, double& size);
-  bool polish(int number);
+  bool polish();
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
@@ -67,16 +63,6 @@ class Run {
 
 void Run::sweep(VecX& x, VecX& v, int count) {
   for (int i = 0; i < count; ++i) (void)space_.sweep(0, nullptr, x, v);
-  best_.work += count * space_.sweep_work();
-}
-
-/// Each block is held back by kDamping times its way: slower, and it settles where contacts of a
-/// jammed lattice pass a force around for ever.
-void Run::damped_sweep(int count) {
-  for (int i = 0; i < count; ++i) {
-    w_.trial_x = w_.x;
-    (void)space_.sweep(kDamping, &w_.trial_x, w_.x, w_.v);
-  }
   best_.work += count * space_.sweep_work();
 }
 
@@ -145,11 +131,11 @@ double Run::line_search(double allowed, double& size) {
 /// Full steps on the set of the best answer, no line search: near the end a contact that hardly
 /// slides has to turn, and |R| rises far above the little that is left before it falls. True when
 /// the answer is much better; x goes on from there.
-bool Run::polish(int number) {
+bool Run::polish() {
   PolishSettings settings;
   settings.max_iterations = kPolishSteps;
   settings.max_lost = 3;
-  settings.proximal = kPolishProximals[number];
+  settings.proximal = kPolishProximal;
   MethodLimits limits = best_.rest();
   limits.max_iterations = 0;
   const MethodResult r =
@@ -172,7 +158,7 @@ MethodResult Run::run() {
   std::array<double, kMemory> memory{};
   const double rows = std::sqrt(static_cast<double>(std::max<Index>(space_.rows(), 1)));
   double weight = 1, least = HUGE_VAL;
-  for (int idle = 0, near_ends = 0, stalls = 0; !best_.done();) {
+  for (int idle = 0, near_ends = 0; !best_.done();) {
     space_.free_motion(w_.x, w_.v);
     const double before = size_of(w_.x, w_.v);
     judge();
@@ -199,17 +185,13 @@ MethodResult Run::run() {
     }
     if (idle >= kPatience) {
       if (best_.residual() < settings_.polish_below) {
-        if (polish(near_ends++ % kPolishes)) continue;
-        if (near_ends >= kPolishes && best_.residual() < settings_.give_up_below) break;
+        if (polish()) continue;
+        if (++near_ends >= kPolishes && best_.residual() < settings_.give_up_below) break;
       }
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
       idle = 0;
-      if (++stalls % 2 != 0) {
-        damped_sweep(kDampedSweeps);
-      } else {
-        sweep(w_.x, w_.v, kManySweeps);
-      }
+      sweep(w_.x, w_.v, kManySweeps);
     }
     if (after > kQuick * before) sweep(w_.x, w_.v, kSweeps);
   }

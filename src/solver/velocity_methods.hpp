@@ -54,22 +54,6 @@ MethodResult descend_velocities(const CanonicalProblem& p, const ProblemScale& s
                                 const VelocityDescentSettings& settings, const MethodLimits& limits,
                                 VelocitySpace& space, VelocityDescentWorkspace& work, Solution& x);
 
-struct VelocityProximalSettings {
-  int max_iterations = 60;    ///< Newton steps (factorisations)
-  double sigma = 100;         ///< first proximal step; the diagonal of W is one
-  double start_below = 1e-3;  ///< residual of a start that is too far off: return at once
-};
-struct VelocityProximalWorkspace {
-  VecX x, v, y, r, next, start, trial, dv, dx, zero;
-  Solution candidate;
-  JudgeWorkspace judge;
-};
-/// Proximal steps with the velocities as unknowns: for piles at rest, or nearly. No compliance.
-MethodResult proximal_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                 const VelocityProximalSettings& settings,
-                                 const MethodLimits& limits, VelocitySpace& space,
-                                 VelocityProximalWorkspace& work, Solution& x);
-
 /// Proximal nonsmooth Newton.
 MethodResult newton_velocities(const CanonicalProblem& p, const ProblemScale& scale,
                                const NonsmoothNewtonSettings& settings, const MethodLimits& limits,

@@ -49,7 +49,6 @@ struct SolveWorkspace::Impl {
   internal::VelocitySweepWorkspace velocity_sweeps;
   internal::VelocityPolishWorkspace velocity_polish;
   internal::VelocityDescentWorkspace velocity_descent;
-  internal::VelocityProximalWorkspace velocity_proximal;
 
   // The families.
   BilateralWorkspace bilateral;

@@ -34,11 +34,11 @@ TEST(Pile, FromTheAnswerOfALighterPileConverges) {
 }
 
 /// Free spheres of radius ½ on each other and on a floor, the j-th from below of 10^j kg, one step
-/// of 0.05 s of weight.
-CanonicalProblem heavy_on_light(int spheres, double mu) {
+/// of 0.05 s of weight. `guides`: joints that leave them the vertical alone.
+CanonicalProblem heavy_on_light(int spheres, double mu, double lightest, bool guides = false) {
   CanonicalProblem p;
   p.k = VecX::Zero(6 * spheres);
-  double mass = 10;
+  double mass = lightest;
   for (int j = 0; j < spheres; ++j, mass *= 10) {
     double* H = p.H.add_block(6);
     for (int i = 0; i < 6; ++i) H[7 * i] = i < 3 ? mass : 0.1 * mass;
@@ -53,16 +53,20 @@ CanonicalProblem heavy_on_light(int spheres, double mu) {
       d[6 + 4] = -lever;
       d[12 + 3] = lever;
     }
+    if (!guides) continue;
+    p.C.begin_row(5);
+    double* c = p.C.add(j, 6 * j, 6);
+    for (int r = 0; r < 5; ++r) c[6 * r + (r < 2 ? r : r + 1)] = 1;
   }
   p.b = VecX::Zero(3 * spheres);
-  p.e.resize(0);
+  p.e = VecX::Zero(p.C.rows());
   return p;
 }
 
 TEST(Pile, TwentySpheresEachTenTimesHeavierHoldWithFriction) {
   for (const int spheres : {8, 15, 20}) {
     SCOPED_TRACE(spheres);
-    const CanonicalProblem p = heavy_on_light(spheres, 0.5);
+    const CanonicalProblem p = heavy_on_light(spheres, 0.5, 10);
     Solution x;
     const SolveReport report = solve(p, {.tolerance = 1e-10}, x);
     EXPECT_EQ(report.outcome, Outcome::Converged) << describe(report.residual, p);
@@ -71,6 +75,26 @@ TEST(Pile, TwentySpheresEachTenTimesHeavierHoldWithFriction) {
     for (int j = spheres - 1; j >= 0; --j) {
       load -= p.k[6 * j + 2];
       EXPECT_NEAR(x.lambda[3 * j] / load, 1, 1e-8) << j;
+    }
+  }
+}
+
+TEST(Pile, NoAnswerOfAHeavyStackIsCalledGoodThatIsNot) {
+  // Free fall of all spheres was: 1e-8 of the impulse on the lightest is any speed.
+  for (const bool guides : {false, true}) {
+    for (const double mu : {0.0, 0.5}) {
+      for (const int spheres : {8, 12, 15, 18, 20}) {
+        for (const double tolerance : {1e-8, 1e-10}) {
+          SCOPED_TRACE(::testing::Message() << guides << ' ' << mu << ' ' << spheres);
+          const CanonicalProblem p = heavy_on_light(spheres, mu, 1, guides);
+          Solution x;
+          const SolveReport report = solve(p, {.tolerance = tolerance}, x);
+          const bool open = guides && mu > 0 && spheres > 15;  // no method finds these: `stalled`
+          const bool good = report.outcome == Outcome::Converged;
+          EXPECT_TRUE(good || open) << describe(report.residual, p);
+          EXPECT_TRUE(!good || x.v.cwiseAbs().maxCoeff() <= 100 * tolerance) << x.v.transpose();
+        }
+      }
     }
   }
 }

@@ -16,7 +16,7 @@ namespace orthant {
 struct GaussSeidelSettings {
   double relaxation = 1.0;  ///< in (0, 2); 1 is plain Gauss–Seidel
   int max_sweeps = 100000;  ///< used when the limits give no number
-  int patience = 4000;      ///< sweeps without a tenth of progress before it is called stalled
+  int patience = 2000;      ///< sweeps without a tenth of progress before it is called stalled
   /// > 0: stop as Stalled as soon as the rate so far predicts more sweeps than this in all.
   int hopeful_sweeps = 0;
   int first_sweeps = 8;  ///< before the rate is looked at
