@@ -192,16 +192,22 @@ TEST(Urdf, MimicThatCannotHoldIsNamed) {
               ::testing::Not(HasSubstr("mimic")));
 }
 
-TEST(Urdf, InertiaWithoutMassIsNamed) {
-  const std::string text =
-      "<robot name='r'><link name='base'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
-      "izz='1'/>"
-      "</inertial></link><link name='foot'><inertial><mass value='0'/><inertia ixx='0' iyy='0.1' "
-      "izz='0'/>"
-      "</inertial></link><joint name='sole' type='fixed'><parent link='base'/><child "
-      "link='foot'/></joint></robot>";
-  EXPECT_THAT(::testing::PrintToString(parse_urdf(text, "r.urdf").notes),
-              HasSubstr("ignored the inertia of links without mass"));
+TEST(Urdf, InertiaWithoutMassTurnsWithItsParent) {
+  const auto text = [](const std::string& type) {
+    return "<robot name='r'><link name='base'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
+           "izz='1'/>"
+           "</inertial></link><link name='foot'><inertial><mass value='0'/><inertia ixx='0' "
+           "iyy='0.1' "
+           "izz='0'/>"
+           "</inertial></link><joint name='sole' type='" +
+           type +
+           "'><parent link='base'/><child "
+           "link='foot'/></joint></robot>";
+  };
+  const LoadedScene fixed = parse_urdf(text("fixed"), "r.urdf");
+  EXPECT_NEAR(fixed.parameters.get("body/base.inertia.yy"), 1.1, 1e-12);
+  EXPECT_THAT(::testing::PrintToString(parse_urdf(text("continuous"), "r.urdf").notes),
+              HasSubstr("the inertia of links that move and have no mass"));
 }
 
 TEST(Urdf, BadFilesAreRefusedWithTheLine) {

@@ -203,6 +203,42 @@ TEST(Standing, GradientsByTargetsGainsAndMassesAgreeWithDifferences) {
   }
 }
 
+/// Foot radius and height of the ground change where the robot lands: dropped from 2 mm, it comes to
+/// rest on its servos. At rest these two have no two-sided derivative, since the state stays.
+TEST(Standing, GradientsByFootAndGroundAgreeWithDifferences) {
+  Trial run(quadruped());
+  for (const Body& body : run.model.bodies())
+    if (body.is_dynamic()) run.x.q[body.q_begin + 2] += 2e-3;
+  StepSettings settings = run.settings;
+  settings.solver.tolerance = 1e-12;
+  constexpr Index kSteps = 60;
+  const MatX push = MatX::Zero(1, kSteps);
+  const Body& trunk = run.model.body(run.model.find_body("trunk"));
+  VecX by_q = VecX::Zero(run.model.v_size());
+  by_q[trunk.v_begin] = 0.5, by_q[trunk.v_begin + 2] = 1;
+  const auto loss = [&](const Parameters& p) {
+    const RolloutTape tape = record_rollout(run.model, p, settings, run.x, push, kSteps);
+    EXPECT_EQ(tape.report.outcome, Outcome::Converged);
+    return 0.5 * tape.final_state.q[trunk.q_begin] + tape.final_state.q[trunk.q_begin + 2];
+  };
+  const RolloutTape tape = record_rollout(run.model, run.p, settings, run.x, push, kSteps);
+  const RolloutGradient g =
+      rollout_gradient(tape, at_end(tape, by_q, VecX::Zero(run.model.v_size())));
+  std::vector<Index> which = {run.p.table->find("shape/FL_foot.radius"),
+                              run.p.table->find("joint/FL_knee.motor.target"),
+                              run.p.table->find("joint/RR_hip.motor.stiffness"),
+                              run.p.table->find("body/trunk.mass"),
+                              run.model.shapes()[0].offset_begin + 2};
+  for (const Index i : which) {
+    const double e = 1e-6 * std::max(1.0, std::abs(run.p.values[i]));
+    Parameters more = run.p, less = run.p;
+    more.values[i] += e;
+    less.values[i] -= e;
+    const double difference = (loss(more) - loss(less)) / (2 * e);
+    EXPECT_NEAR(g.parameters[i], difference, 1e-5 * std::abs(difference) + 1e-9) << i;
+  }
+}
+
 TEST(Sensors, FreeFallReadsNothing) {
   Trial run(quadruped());
   for (Index i = 0; i < run.model.q_size(); i += 7) run.x.q[i + 2] += 1;  // the floor, too

@@ -17,6 +17,7 @@ namespace {
 using Posture = std::vector<std::pair<std::string, double>>;
 
 constexpr double kRounding = 1e-9;     // of an inertia: not worth a note
+constexpr double kTolerated = 1e-10;   // of an inertia: not changed
 constexpr double kThin = 1e-6;         // least moment of a body, of its largest
 constexpr double kPointRadius = 0.01;  // [m] of the ball that stands for a point mass
 
@@ -65,7 +66,7 @@ void repair(RobotLink& link, bool strict, Repairs& repairs, XmlReader& xml) {
   const Eigen::SelfAdjointEigenSolver<Mat3> eigen(link.inertia);
   const Vec3 p = eigen.eigenvalues(), fit = body_moments(p);
   const double size = p.norm(), change = size > 0 ? (fit - p).norm() / size : 0;
-  if (change == 0) return;
+  if (change < kTolerated) return;  // a model takes it as it is
   if (strict && change > kRounding) {
     xml.problem(link.line, "link '" + link.name + "': principal moments " + to_text(p[0]) + ", " +
                                to_text(p[1]) + ", " + to_text(p[2]) +
@@ -100,8 +101,11 @@ void add_matter(RobotLink& host, const RobotLink& link, const Pose& X) {
     host.visuals.push_back(std::move(visual));
   }
   if (host.colour.text.empty()) host.colour = link.colour;
-  if (!(link.mass > 0)) return;
   const Mat3 R = matrix_of(X.p);
+  if (!(link.mass > 0)) {  // inertia alone turns with the host
+    host.inertia += R * link.inertia * R.transpose();
+    return;
+  }
   const Vec3 c = transform(X, link.center);
   const double mass = host.mass + link.mass;
   const Vec3 center = (host.mass * host.center + link.mass * c) / mass;
@@ -167,6 +171,23 @@ class Folding {
   std::vector<Index> host_;
   std::vector<Pose> X_HL_;
 };
+
+/// Links on fixed joints become parts of their parents; inertia without mass is added as it is.
+void fold_fixed(Robot& robot, const RobotDescription& options) {
+  Folding folding(robot);
+  for (std::size_t i = 0; i < robot.links.size(); ++i) {
+    const RobotLink& link = robot.links[i];
+    if (link.parent == kNone) continue;
+    const bool rigid = link.joint.motion == RobotMotion::Fixed;
+    const bool weld = options.keep_fixed && link.mass > 0 &&
+                      !robot.links[static_cast<std::size_t>(link.parent)].world;
+    if (rigid && !weld)
+      folding.fold(static_cast<Index>(i));
+    else
+      folding.hang(static_cast<Index>(i));
+  }
+  folding.finish();
+}
 
 /// Links that neither have matter nor hold any, from the leaves on.
 void fold_empty_leaves(Robot& robot, XmlReader& xml) {
@@ -355,24 +376,17 @@ void fold_links(Robot& robot, const RobotDescription& options, XmlReader& xml) {
     if (link.parent == kNone && options.fixed) link.world = true;
   Repairs repairs;
   for (RobotLink& link : robot.links) repair(link, options.strict, repairs, xml);
+  fold_fixed(robot, options);
+  for (RobotLink& link : robot.links) repair(link, options.strict, repairs, xml);
   if (!repairs.names.empty())
     xml.note("inertias of no body, changed by the least, at most " +
              to_text(std::ceil(1000 * repairs.largest) / 10) + " %: " + name_list(repairs.names));
-  Folding folding(robot);
-  for (std::size_t i = 0; i < robot.links.size(); ++i) {
-    const RobotLink& link = robot.links[i];
-    if (link.parent == kNone) continue;
-    const bool rigid = link.joint.motion == RobotMotion::Fixed;
-    const bool weld = options.keep_fixed && link.mass > 0 &&
-                      !robot.links[static_cast<std::size_t>(link.parent)].world;
-    if (rigid && !weld)
-      folding.fold(static_cast<Index>(i));
-    else
-      folding.hang(static_cast<Index>(i));
-  }
-  folding.finish();
-  for (RobotLink& link : robot.links)
+  for (RobotLink& link : robot.links) {
     if (link.parent == kNone && !(link.mass > 0)) link.world = true;
+    if (link.mass > 0 || link.inertia.isZero()) continue;
+    if (!link.world) xml.ignore("the inertia of links that move and have no mass");
+    link.inertia.setZero();  // many files write zero for "none"
+  }
   weigh(robot, options, xml);
   fold_empty_leaves(robot, xml);
   thicken(robot, xml);

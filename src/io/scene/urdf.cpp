@@ -120,14 +120,6 @@ class UrdfReader {
                    "mass of link '" + link.name + "' must be >= 0, found " + to_text(link.mass));
       link.mass = 0;
     }
-    if (link.mass == 0) {  // many files write zero for "none"
-      for (const char* name : {"ixx", "iyy", "izz"})
-        if (inertia != nullptr && xml_.number_or(*inertia, name, 0) != 0) {
-          xml_.ignore("the inertia of links without mass");
-          break;
-        }
-      return;
-    }
     const Pose X = origin(*inertial);
     link.center = X.x;
     if (inertia == nullptr) return;  // a point mass
