@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 20
 LONG_FUZZ_SECONDS ?= 600
-PRESETS := release debug asan tsan fuzz lint mpi
+PRESETS := release dev debug asan tsan fuzz lint mpi
 # The tests of the PyTorch layers, of the page and of the file readers need more than a build does.
 SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
 say = @printf '\n== %s\n'
@@ -28,7 +28,7 @@ setup:  ## install missing Debian packages (root or sudo), make .venv
 $(addprefix configure-,$(PRESETS)): configure-%: setup
 	@if [ ! -f build/$*/build.ninja ]; then printf '\n== configuring build/$*\n'; cmake --preset $* >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; rm -f build/$*/build.ninja; exit 1; }; fi
 
-$(addprefix build-,release debug asan tsan): build-%: configure-%
+$(addprefix build-,release dev debug asan tsan): build-%: configure-%
 	$(say) 'building build/$*'
 	@cmake --build build/$* --parallel $(JOBS)
 
