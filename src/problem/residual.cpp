@@ -354,14 +354,21 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, VecX& error, Ve
   };
   subtract(p.C, x.gamma);
   subtract(p.D, x.lambda);
+  // Every row of an operator is a sum over all bodies, whose terms are not seen: a body without
+  // forces of its own is measured by the largest of its kind.
+  double largest[kMaxVelocityBlock] = {};
+  for (Index i = 0; p.H.kind() == VelocityMatrix::Kind::Operator && i < p.H.block_count(); ++i)
+    for (Index part = 0; part < p.H.block_size(i); part += 3)
+      largest[part] = std::max(largest[part], norm(size.data() + p.H.block_begin(i) + part,
+                                                   std::min<Index>(3, p.H.block_size(i) - part)));
   for (Index i = 0; i < p.H.block_count(); ++i) {
     // Linear and angular entries differ in units: each is compared with its own terms, but a zero
     // among terms of the same kind (three entries) is measured by its neighbours.
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     for (Index part = 0; part < n; part += 3) {
       const Index m = std::min<Index>(3, n - part);
-      const double rho =
-          ratio(norm(error.data() + begin + part, m), norm(size.data() + begin + part, m));
+      const double rho = ratio(norm(error.data() + begin + part, m),
+                               std::max(norm(size.data() + begin + part, m), largest[part]));
       if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
     }
   }

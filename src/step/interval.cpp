@@ -137,6 +137,9 @@ bool detect(StepRun& run, double dt, bool either) {
   StepWorkspace::Impl& work = run.work;
   if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, work.assembly))
     return false;
+  if (run.fluid != nullptr && !assemble_fluid(run.model, run.parameters, run.interval(dt),
+                                              run.settings.periodic, *run.fluid, work.assembly))
+    return false;
   const Medium medium{run.settings.drag_ratio, run.settings.thermal_energy, run.x.rng};
   if (!assemble_medium(run.model, run.parameters, run.interval(dt), medium, work.assembly))
     return false;
