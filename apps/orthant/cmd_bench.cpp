@@ -61,6 +61,7 @@ bool is_file(const std::string& name) {
 BenchScene load(const std::string& name) {
   if (is_file(name)) {
     LoadedScene s = load_scene(name);
+    need_plain_steps(s, "a benchmark");
     return {std::move(s.model),   std::move(s.parameters), std::move(s.state), s.settings, s.steps,
             std::move(s.controls)};
   }

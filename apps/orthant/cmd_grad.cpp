@@ -284,6 +284,7 @@ Json rows_json(const std::vector<Row>& rows) {
 int run_grad(const GradCommand& c) {
   set_thread_count(c.threads);
   const LoadedScene scene = load_scene(c.scene, c.scene_options);
+  need_plain_steps(scene, "a gradient");
   const Index steps = c.steps > 0 ? c.steps : static_cast<Index>(scene.steps);
   for (const std::string& text : c.losses)  // misspelt: say so before anything is stepped
     (void)evaluate_loss(text, scene.model, scene.parameters, scene.state);

@@ -210,6 +210,7 @@ int explain_step(const RunCommandOptions& options) {
   if (options.scene.empty()) throw Error("--explain", "expected a scene");
   set_thread_count(options.threads);
   const LoadedScene scene = load_scene(options.scene, options.scene_options);
+  need_plain_steps(scene, "--explain");
   State state = scene.state;
   WarmStart warm;
   StepWorkspace workspace;

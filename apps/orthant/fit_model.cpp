@@ -44,6 +44,7 @@ FitModel load_fit_model(const std::string& name) {
   for (const char* ending : {".yaml", ".yml", ".urdf", ".xml"}) {
     if (!name.ends_with(ending)) continue;
     LoadedScene loaded = load_scene(name);
+    need_plain_steps(loaded, "a fit");
     return {std::move(loaded.model), std::move(loaded.parameters), loaded.settings, {}};
   }
   scenes::Scene scene = scenes::make_scene(name);

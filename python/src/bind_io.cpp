@@ -43,14 +43,18 @@ void bind_io(nb::module_& m) {
       "load_scene",
       [](const std::string& path, const std::vector<std::string>& set) {
         const nb::gil_scoped_release release;
-        return load_scene(path, {.set = set});
+        LoadedScene scene = load_scene(path, {.set = set});
+        need_plain_steps(scene, "Python");
+        return scene;
       },
       nb::arg("path"), nb::arg("set") = std::vector<std::string>{});
   m.def(
       "parse_scene",
       [](const std::string& text, const std::string& name) {
         const nb::gil_scoped_release release;
-        return parse_scene(text, name, {.read_files = false});
+        LoadedScene scene = parse_scene(text, name, {.read_files = false});
+        need_plain_steps(scene, "Python");
+        return scene;
       },
       nb::arg("text"), nb::arg("name") = "scene",
       "A scene from memory; it may not read other files.");

@@ -375,6 +375,7 @@ struct DistributedRun::Impl : RunStepper {
 };
 
 DistributedRun::DistributedRun(const LoadedScene& scene) : impl_(std::make_unique<Impl>(scene)) {
+  need_plain_steps(scene, "a run on ranks");
   if (impl_->ranks.size() == 1) return;
   require_parts(scene.model);
   if (scene.resolved.find("exclusions:") != std::string::npos)

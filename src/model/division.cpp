@@ -321,4 +321,37 @@ Divided divide(ModelBuilder& builder, const Model& model, const Parameters& para
   return {std::move(made), std::move(made_parameters), std::move(made_state), std::move(map)};
 }
 
+double rod_length(const Model& model, const Parameters& parameters, BodyId body) {
+  return rod_of(model, parameters, body).length();
+}
+
+void set_descendants(ModelBuilder& builder, std::span<const Descendant> bodies) {
+  const std::vector<BodySpec>& scene = builder.bodies();
+  std::vector<BodySpec> specs;
+  specs.reserve(bodies.size());
+  for (const Descendant& d : bodies) {
+    if (d.ancestor < 0 || static_cast<std::size_t>(d.ancestor) >= scene.size())
+      throw Error("body " + std::to_string(d.uid), "comes from body " + std::to_string(d.ancestor) +
+                                                       " of " + std::to_string(scene.size()));
+    BodySpec spec = scene[static_cast<std::size_t>(d.ancestor)];
+    const std::string where = "body '" + spec.name + "'";
+    const auto uid = static_cast<BodyUid>(d.ancestor);
+    if (d.length != 0) {
+      if (spec.shapes.size() != 1 || spec.shapes[0].shape.kind() != ShapeKind::Capsule)
+        throw Error(where, "is no rod and cannot have divided");
+      ShapeSpec& shape = spec.shapes[0];
+      const double radius = shape.shape.parameters()[0], half = 0.5 * d.length - radius;
+      internal::need_positive(where, "half the length of a daughter's core", half);
+      const std::string kind = shape.shape.name();
+      shape.shape = shape.shape.dim() == 2 ? Shape::stadium(radius, half, kind)
+                                           : Shape::capsule(radius, half, kind);
+      if (!shape.name.empty()) shape.name = daughter_name(shape.name, uid, d.uid);
+      spec.name = daughter_name(spec.name, uid, d.uid);
+    }
+    spec.uid = d.uid;
+    specs.push_back(std::move(spec));
+  }
+  builder.set_bodies(std::move(specs));
+}
+
 }  // namespace orthant

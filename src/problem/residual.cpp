@@ -381,11 +381,19 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace&
   };
   subtract(p.C, x.gamma);
   subtract(p.D, x.lambda);
+  // Every row of an operator is a sum over all bodies, whose terms are not seen: a body without
+  // forces of its own is measured by the largest of its kind.
+  double largest[kMaxVelocityBlock] = {};
+  for (Index i = 0; p.H.kind() == VelocityMatrix::Kind::Operator && i < p.H.block_count(); ++i)
+    for (Index part = 0; part < p.H.block_size(i); part += 3)
+      largest[part] = std::max(largest[part], norm(size.data() + p.H.block_begin(i) + part,
+                                                   std::min<Index>(3, p.H.block_size(i) - part)));
   for (Index i = 0; i < p.H.block_count(); ++i) {
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     for (Index part = 0; part < n; part += 3) {
       const Index m = std::min<Index>(3, n - part), at = begin + part;
-      const double own = norm(momentum.data() + at, m), most = norm(size.data() + at, m);
+      const double own = std::max(norm(momentum.data() + at, m), largest[part]);
+      const double most = std::max(norm(size.data() + at, m), largest[part]);
       for (Index c = 0; c < m; ++c) {
         double load = 0;
         for (Index d = 0; d < m; ++d)

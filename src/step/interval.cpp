@@ -134,8 +134,11 @@ bool assemble_free_motion(StepRun& run, double dt, Assembly& out) {
   const Timer timer;
   const StepInterval interval = run.interval(dt);
   const Medium medium{run.settings.drag_ratio, run.settings.thermal_energy, run.x.rng};
-  const bool regular = assemble_motion(run.model, run.parameters, interval, run.u, out) &&
-                       assemble_medium(run.model, run.parameters, interval, medium, out);
+  const bool regular =
+      assemble_motion(run.model, run.parameters, interval, run.u, out) &&
+      (run.fluid == nullptr || assemble_fluid(run.model, run.parameters, interval,
+                                              run.settings.periodic, *run.fluid, out)) &&
+      assemble_medium(run.model, run.parameters, interval, medium, out);
   run.report.seconds_assembly += timer.seconds();
   return regular;
 }

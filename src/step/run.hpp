@@ -9,6 +9,7 @@
 #include "orthant/collision/collision.hpp"
 #include "orthant/collision/shape_measures.hpp"
 #include "orthant/constraint/assemble.hpp"
+#include "orthant/constraint/fluid.hpp"
 #include "orthant/step/crew.hpp"
 #include "orthant/step/step.hpp"
 
@@ -114,6 +115,7 @@ struct StepRun {
   StepWorkspace::Impl& work;
   StepReport& report;
   StepRecord* record;
+  const Fluid* fluid = nullptr;  ///< null: none
 
   StepInterval interval(double dt) const { return {x.q, x.v, x.t, dt, &u}; }
 };

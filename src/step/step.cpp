@@ -9,6 +9,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
+#include "orthant/step/fluid.hpp"
 #include "orthant/step/step_fields.hpp"
 #include "step/run.hpp"
 
@@ -113,11 +114,13 @@ void measure_energy(StepRun& run) {
 
 }  // namespace
 
-StepReport step(const Model& model, const Parameters& parameters, const StepSettings& settings,
-                const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
-                StepRecord* record) {
+namespace {
+
+StepReport run_step(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                    const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
+                    StepRecord* record, const Fluid* fluid) {
   StepReport report;
-  StepRun run{model, parameters, settings, u, state, warm, workspace.impl(), report, record};
+  StepRun run{model, parameters, settings, u, state, warm, workspace.impl(), report, record, fluid};
   check_arguments(run);
   if (record != nullptr) {
     record->before = state;
@@ -146,6 +149,29 @@ StepReport step(const Model& model, const Parameters& parameters, const StepSett
     record->outcome = report.outcome;
   }
   return report;
+}
+
+}  // namespace
+
+StepReport step(const Model& model, const Parameters& parameters, const StepSettings& settings,
+                const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
+                StepRecord* record) {
+  return run_step(model, parameters, settings, u, state, warm, workspace, record, nullptr);
+}
+
+StepReport step_in_fluid(const Model& model, const Parameters& parameters,
+                         const StepSettings& settings, const Fluid& fluid, const VecX& u,
+                         State& state, WarmStart& warm, StepWorkspace& workspace) {
+  if (!fluid.acts()) return step(model, parameters, settings, u, state, warm, workspace);
+  if (settings.drag_ratio != 1)
+    throw Error("step settings.drag_ratio", "must be 1 in a fluid: its spheres have one drag");
+  if (settings.thermal_energy > 0)
+    throw Error("step settings.thermal_energy",
+                "must be 0 in a fluid: kicks that fit its mobility are not there");
+  if (settings.impact_events || settings.max_halvings > 0 ||
+      settings.integrator == Integrator::Rattle)
+    throw Error("step settings", "a fluid excludes rattle, impact_events and max_halvings");
+  return run_step(model, parameters, settings, u, state, warm, workspace, nullptr, &fluid);
 }
 
 }  // namespace orthant

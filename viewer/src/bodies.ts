@@ -31,6 +31,8 @@ interface Sink {
   colours: Float32Array; // 3 a slot
   flushMatrices(): void;
   flushColours(): void;
+  /** Radius and half length of rods, 2 a slot; null: no rods. */
+  stretch: InstancedBufferAttribute | null;
 }
 
 /** Rounder where there are few. */
@@ -66,13 +68,15 @@ function instancedSink(kind: string, geometry: BufferGeometry, slots: Slot[], pl
   const mesh = new InstancedMesh(geometry, material, slots.length);
   const colours = new InstancedBufferAttribute(new Float32Array(3 * slots.length).fill(1), 3);
   mesh.instanceColor = colours;
+  let attribute: InstancedBufferAttribute | null = null;
   if (stretched) {
     const stretch = new Float32Array(2 * slots.length);
     slots.forEach(({ shape }, i) => {
       if (shape.type === 'torus') stretch.set([shape.minor, shape.major], 2 * i);
       if (shape.type === 'capsule' || shape.type === 'stadium') stretch.set([shape.radius, shape.halfLength], 2 * i);
     });
-    geometry.setAttribute('stretch', new InstancedBufferAttribute(stretch, 2));
+    attribute = new InstancedBufferAttribute(stretch, 2);
+    geometry.setAttribute('stretch', attribute);
     mesh.customDepthMaterial = depthMaterial();
   }
   mesh.name = kind;
@@ -82,6 +86,7 @@ function instancedSink(kind: string, geometry: BufferGeometry, slots: Slot[], pl
     colours: colours.array as Float32Array,
     flushMatrices: () => { mesh.instanceMatrix.needsUpdate = true; },
     flushColours: () => { colours.needsUpdate = true; },
+    stretch: attribute,
   };
 }
 
@@ -109,6 +114,7 @@ function batchedSink(kind: string, slots: Slot[], unique: Map<string, BufferGeom
     colours,
     flushMatrices: () => instances.forEach((id, i) => mesh.setMatrixAt(id, matrix.fromArray(matrices, 16 * i))),
     flushColours: () => instances.forEach((id, i) => mesh.setColorAt(id, colour.fromArray(colours, 3 * i))),
+    stretch: null,
   };
 }
 
@@ -190,6 +196,19 @@ class ShapeGroup {
     this.sink.flushMatrices();
   }
 
+  /** Rods that grow get the length they have in a frame. */
+  resize(lengths: Float32Array, first: number): void {
+    const stretch = this.sink.stretch;
+    if (!stretch) return;
+    const { body } = this;
+    const values = stretch.array as Float32Array;
+    for (let i = 0; i < body.length; ++i) {
+      const length = lengths[first + body[i]];
+      if (length > 0) values[2 * i + 1] = 0.5 * length - values[2 * i];
+    }
+    stretch.needsUpdate = true;
+  }
+
   /** `rgb` holds three linear numbers a body; `own`: what has a colour of its own keeps it. */
   paint(rgb: Float32Array, own: boolean): void {
     const { body } = this;
@@ -235,6 +254,10 @@ export class BodyField {
 
   place(pose: Float32Array, alive: Uint8Array): void {
     for (const g of this.groups) g.place(pose, alive);
+  }
+
+  resize(lengths: Float32Array, first: number): void {
+    for (const g of this.groups) g.resize(lengths, first);
   }
 
   paint(rgb: Float32Array, own: boolean): void {

@@ -78,6 +78,7 @@ export interface Run {
   poses: Float32Array; // frame, body, (x y z, w x y z)
   velocities: Float32Array | null; // frame, body, (linear, angular)
   alive: Uint8Array | null;
+  lengths: Float32Array | null; // frame, body: of rods that grow, from tip to tip; 0: as its shape
   contacts: Contacts | null;
   joints: Joint[];
   meshes: SoftMesh[];
@@ -305,6 +306,7 @@ export function decodeRun(json: unknown): Run {
     poses: arrayOf(Float32Array, r.poses, 'poses', frames * count * 7),
     velocities: r.velocities == null ? null : arrayOf(Float32Array, r.velocities, 'velocities', frames * count * 6),
     alive: r.alive == null ? null : arrayOf(Uint8Array, r.alive, 'alive', frames * count),
+    lengths: r.lengths == null ? null : arrayOf(Float32Array, r.lengths, 'lengths', frames * count),
     contacts: r.contacts == null ? null : contactsOf(r.contacts, frames, count),
     joints: listOf(r.joints, 'joints').map((j, i) => jointOf(j, i, count)),
     meshes: listOf(r.meshes, 'meshes').map((m, i) => meshOf(m, i, frames)),

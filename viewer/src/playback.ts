@@ -92,7 +92,8 @@ export function blendPoses(run: Run, frame: number, fraction: number, pose: Floa
   const f = fraction;
   for (let k = 0; k < 7 * n; k += 7) {
     const a = from + k;
-    const b = to + k;
+    // A body that is gone in the next frame stays where it was.
+    const b = run.alive && !run.alive[(frame + 1) * n + k / 7] ? a : to + k;
     for (let i = 0; i < 3; ++i) pose[k + i] = p[a + i] + f * (p[b + i] - p[a + i]);
     const dot = p[a + 3] * p[b + 3] + p[a + 4] * p[b + 4] + p[a + 5] * p[b + 5] + p[a + 6] * p[b + 6];
     const g = dot < 0 ? -f : f;

@@ -58,6 +58,7 @@ export class Recorder {
       name: this.name, planar: this.planar, frames: this.time.length, count: this.bodies.length, bodies: this.bodies,
       time: Float64Array.from(this.time), poses: Float32Array.from(this.poses), velocities: Float32Array.from(this.velocities),
       alive: null,
+      lengths: null,
       contacts: {
         offset: Uint32Array.from(this.offset), a: Int32Array.from(this.contacts, (c) => c.a), b: Int32Array.from(this.contacts, (c) => c.b),
         point: flat((c) => c.point), normal: flat((c) => c.normal), force: flat((c) => c.force),

@@ -241,6 +241,7 @@ export class Viewer {
       const at = 7 * this.picked;
       this.stage.shift(new Vector3(s.pose[at] - before[0], s.pose[at + 1] - before[1], s.pose[at + 2] - before[2]));
     }
+    if (s.run.lengths) s.bodies.resize(s.run.lengths, frame * s.run.count);
     s.bodies.place(s.pose, s.alive);
     s.ground.place(s.pose);
     s.contacts.place(frame);

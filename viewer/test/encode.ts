@@ -39,6 +39,7 @@ export function encodeRun(run: Run): object {
     time: base64(run.time), poses: base64(run.poses),
     ...(run.velocities ? { velocities: base64(run.velocities) } : {}),
     ...(run.alive ? { alive: base64(run.alive) } : {}),
+    ...(run.lengths ? { lengths: base64(run.lengths) } : {}),
     ...(c ? {
       contacts: {
         offset: base64(c.offset), a: base64(c.a), b: base64(c.b), point: base64(c.point), normal: base64(c.normal),

@@ -38,6 +38,8 @@ struct RunOptions {
 struct RunTotals {
   std::int64_t steps = 0, failed_steps = 0, iterations = 0, contacts = 0;  ///< added up
   std::int64_t most_contacts = 0, events_exhausted = 0;
+  /// Rows at the end of the steps and solves, added up; most solves of a step.
+  std::int64_t constraints = 0, solves = 0, most_solves = 0;
   /// Steps that were cut because an element would invert, their halvings, and steps that ended with
   /// an inverted element all the same.
   std::int64_t cut_steps = 0, cuts = 0, inverted_steps = 0;
@@ -65,9 +67,10 @@ class SceneRun {
   std::int64_t end_step() const;
   bool resumed() const;
   const State& state() const;
+  /// With the bodies and sizes of now, where they grow.
   const LoadedScene& scene() const;
   const RunTotals& totals() const;
-  /// FNV-1a of state and warm start.
+  /// FNV-1a of state, warm start and, where bodies grow, their sizes.
   std::uint64_t hash() const;
   /// The content of report.json.
   std::string report() const;

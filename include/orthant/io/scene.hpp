@@ -5,10 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "orthant/model/division.hpp"
 #include "orthant/model/model.hpp"
+#include "orthant/step/fluid.hpp"
 #include "orthant/step/step.hpp"
 
 namespace orthant {
@@ -39,6 +43,23 @@ struct Visual {
   Vec3 scale = Vec3::Ones();
 };
 
+/// Rods that grow, dl/dt = rate l, and divide where they are long enough (model/division.hpp).
+struct GrowthRule {
+  double rate = 0;                       ///< [1/s]; negative: they shrink
+  std::optional<double> divide_at = {};  ///< length from tip to tip [m]; none: they do not divide
+  DivisionSettings division = {};
+  std::string where = {};  ///< place in the file, for messages
+};
+
+/// What a run needs to let bodies grow. No rules: all bodies keep their sizes.
+struct Growth {
+  std::vector<GrowthRule> rules = {};
+  std::vector<Index> rule_of = {};  ///< by body of the scene; kNone: keeps its size
+  ModelBuilder builder = {};        ///< describes the model of the scene
+  Index max_bodies = 0;             ///< a division beyond it is an error
+  bool any() const { return !rules.empty(); }
+};
+
 struct LoadedScene {
   std::string name, description;
   Model model;
@@ -50,12 +71,17 @@ struct LoadedScene {
   std::vector<ControlTable> controls;  ///< by actuator
   std::vector<std::string> colours;    ///< by body, "#rrggbb" or empty
   std::vector<Visual> visuals;         ///< by body; of robots
+  Growth growth;                       ///< only SceneRun plays it
+  Fluid fluid;                         ///< likewise
   std::string resolved;                ///< the scene in one file: includes, parameters, meshes in
   std::vector<std::string> notes;      ///< what was read and not used, or approximated
 
   /// Controls of all actuators at time t.
   void controls_at(double t, VecX& u) const;
 };
+
+/// Throws Error where bodies of the scene grow or there is a fluid: `who` knows step() alone.
+void need_plain_steps(const LoadedScene& scene, const std::string& who);
 
 struct SceneOptions {
   std::vector<std::string> set = {};  ///< "key=value": a parameter, or a setting ("step.h")

@@ -25,6 +25,15 @@ struct Trajectory {
   std::vector<std::int64_t> step;   ///< T
   std::vector<double> pose;         ///< T N 7: x, y, z, then quaternion w, x, y, z
   std::vector<double> velocity;     ///< T N 6: linear, angular, world axes; empty: not recorded
+  std::vector<double> axis;         ///< N 3: long axis in the body's frame; 0: none, or fixed
+
+  // Of runs whose bodies grow and divide, empty for others. A body has one number for the whole
+  // run; in frames where it is not there its pose is that of the origin and its velocity 0.
+  std::vector<std::uint8_t> alive;     ///< T N: 1 where the body is there
+  std::vector<double> length;          ///< T N: from tip to tip [m]; 0: of no rod, or not there
+  std::vector<std::int32_t> mother;    ///< N; -1: a body of the scene
+  std::vector<std::int32_t> ancestor;  ///< N: the body of the scene it comes from
+  std::vector<std::int64_t> born;      ///< N: step after which it is there
 
   /// Nodes of all flexible parts, one part after the other: T M 3, world [m]; empty: no parts.
   std::vector<double> node;
@@ -41,10 +50,15 @@ struct Trajectory {
   // Report of the step that led to the frame, T each.
   std::vector<double> kinetic, potential, residual, deepest, joint_error;
   std::vector<std::int64_t> contacts, iterations, outcome;
+  std::vector<std::int64_t> constraints, solves;  ///< rows at last, and solves, of the step
 
   std::int64_t frame_count() const { return static_cast<std::int64_t>(time.size()); }
   Index body_count() const { return static_cast<Index>(bodies.size()); }
   std::int64_t node_count() const { return part_begin.empty() ? 0 : part_begin.back(); }
+  bool grows() const { return !mother.empty(); }
+  bool is_alive(std::size_t frame, std::size_t body) const {
+    return !grows() || alive[frame * bodies.size() + body] != 0;
+  }
   bool has_contacts() const { return contact_offset.size() == time.size() + 1; }
 };
 

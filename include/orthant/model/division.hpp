@@ -56,4 +56,18 @@ Divided divide(ModelBuilder& builder, const Model& model, const Parameters& para
                const State& state, std::span<const BodyId> bodies,
                const DivisionSettings& settings = {});
 
+/// A body of a model that may have divided, as a file keeps it.
+struct Descendant {
+  BodyUid uid = 0;
+  Index ancestor = 0;  ///< place of the body it comes from, among those of the builder
+  double length = 0;   ///< from tip to tip when it was born [m]; 0: it is that body itself
+};
+
+/// Length of a rod from tip to tip [m]; throws Error where the body is none (see grow()).
+double rod_length(const Model& model, const Parameters& parameters, BodyId body);
+
+/// The bodies of `builder` become these, in this order: the model that divisions have led to can be
+/// built again. Places, sizes and masses of now are in its Parameters and State.
+void set_descendants(ModelBuilder& builder, std::span<const Descendant> bodies);
+
 }  // namespace orthant

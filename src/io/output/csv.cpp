@@ -36,6 +36,10 @@ double theta_of(const double* pose, double before) {
 }  // namespace
 
 void write_wide_csv(const Trajectory& t, const std::string& run, const std::string& path) {
+  if (t.grows())
+    throw Error(path,
+                "bodies come and go in this run: a row per frame cannot hold them, a row per "
+                "frame and body can");
   const bool moving = !t.velocity.empty();
   const std::size_t N = t.bodies.size();
   std::string out = "run,time";
@@ -71,15 +75,22 @@ void write_csv(const Trajectory& t, const std::string& path) {
   const bool moving = !t.velocity.empty();
   std::string out = "time,step,body,x,y,z,qw,qx,qy,qz";
   if (moving) out += ",vx,vy,vz,wx,wy,wz";
+  if (t.grows()) out += ",length,mother";
   out += "\n";
   const std::size_t N = t.bodies.size();
   for (std::size_t f = 0; f < t.time.size(); ++f) {
     const std::string head = to_text(t.time[f]) + "," + std::to_string(t.step[f]) + ",";
     for (std::size_t b = 0; b < N; ++b) {
+      if (!t.is_alive(f, b)) continue;
       out += head + field(t.bodies[b]);
       for (std::size_t i = 0; i < 7; ++i) out += "," + to_text(t.pose[7 * (f * N + b) + i]);
       for (std::size_t i = 0; moving && i < 6; ++i)
         out += "," + to_text(t.velocity[6 * (f * N + b) + i]);
+      if (t.grows()) {
+        const std::int32_t mother = t.mother[b];
+        out += "," + to_text(t.length[f * N + b]) + ",";
+        if (mother >= 0) out += field(t.bodies[static_cast<std::size_t>(mother)]);
+      }
       out += "\n";
     }
   }

@@ -44,11 +44,28 @@ Json contacts_json(const Trajectory& t) {
           {"set", io::base64_as<std::uint8_t>(t.contact_set)}};
 }
 
+bool of_solves(std::string_view name) { return name == "constraints" || name == "solves"; }
+bool of_crowd(std::string_view name) {
+  return name == "bodies" || name == "order" || name == "local_order";
+}
+
+/// Bodies that were born in the run look as the one they come from, but for their length.
+void add_descendants(const Trajectory& t, Json& bodies) {
+  for (std::size_t b = bodies.size(); t.grows() && b < t.bodies.size(); ++b) {
+    Json body = bodies.at(static_cast<std::size_t>(t.ancestor[b]));
+    body["name"] = t.bodies[b];
+    bodies.push_back(std::move(body));
+  }
+}
+
 Json signals_json(const Trajectory& t) {
   Json out = Json::object();
   for (const std::string_view name : signal_names()) {
-    const bool of_contacts = name == "pressed" || name == "sliding" || name == "force";
+    const bool of_contacts =
+        name == "pressed" || name == "sliding" || name == "force" || name == "local_order";
     if (of_contacts && !t.has_contacts()) continue;
+    if ((of_solves(name) && t.solves.size() != t.time.size()) || (of_crowd(name) && !t.grows()))
+      continue;
     const Signal s = signal_of(t, name);
     out[s.unit.empty() ? s.name : s.name + " [" + s.unit + "]"] = io::base64_as<double>(s.values);
   }
@@ -109,6 +126,7 @@ std::string view_json(const Trajectory& t, const std::string& run, PartColour co
   Json model;
   try {
     model = Json::parse(read_file(path));
+    add_descendants(t, model.at("bodies"));
     if (model.at("bodies").size() != t.bodies.size())
       throw Error(path, "does not have the bodies of the trajectory");
   } catch (const Json::exception& error) {
@@ -125,6 +143,10 @@ std::string view_json(const Trajectory& t, const std::string& run, PartColour co
               {"time", io::base64_as<double>(t.time)},
               {"poses", io::base64_as<float>(t.pose)}};
   if (!t.velocity.empty()) out["velocities"] = io::base64_as<float>(t.velocity);
+  if (t.grows()) {
+    out["alive"] = io::base64_as<std::uint8_t>(t.alive);
+    out["lengths"] = io::base64_as<float>(t.length);
+  }
   if (t.has_contacts()) out["contacts"] = contacts_json(t);
   if (model.contains("joints") && !model["joints"].empty()) out["joints"] = model["joints"];
   if (!t.parts.empty()) out["meshes"] = meshes_json(t, run, colour);

@@ -246,15 +246,9 @@ class Exporter {
       for (std::size_t c = 0; c < 3; ++c) reach = std::max(reach, 1.5 * std::abs(t.pose[i + c]));
     for (const Json& body : model.at("bodies")) {
       Mesh mesh;
-      for (const Json& s : body.at("shapes")) {
-        Mesh part = shape_mesh(s, reach, t.planar);
-        const Json& x = s.at("position");
-        const Json& q = s.at("quaternion");
-        const Pose X{Vec3(x[0], x[1], x[2]), {q[0], q[1], q[2], q[3]}};
-        for (Vec3& p : part.points) p = transform(X, p);
-        mesh.add(part);
-      }
+      for (const Json& s : body.at("shapes")) mesh.add(placed_mesh(s, reach));
       meshes_.push_back(std::move(mesh));
+      shapes_.push_back(body.at("shapes"));
     }
   }
 
@@ -278,6 +272,26 @@ class Exporter {
   }
 
  private:
+  /// Surface of a shape in the frame of its body.
+  Mesh placed_mesh(const Json& s, double reach) const {
+    Mesh part = shape_mesh(s, reach, t_.planar);
+    const Json& x = s.at("position");
+    const Json& q = s.at("quaternion");
+    const Pose X{Vec3(x[0], x[1], x[2]), {q[0], q[1], q[2], q[3]}};
+    for (Vec3& p : part.points) p = transform(X, p);
+    return part;
+  }
+
+  /// Surface of a body in a frame: a rod that grows has its length there.
+  const Mesh& mesh_of(std::size_t f, std::size_t b, Mesh& grown) const {
+    const auto first = t_.grows() ? static_cast<std::size_t>(t_.ancestor[b]) : b;
+    const double length = t_.grows() ? t_.length[f * n_ + b] : 0;
+    if (length == 0) return meshes_.at(first);
+    Json rod = shapes_.at(first).at(0);
+    rod["half_length"] = 0.5 * length - rod.at("radius").get<double>();
+    return grown = placed_mesh(rod, 1);
+  }
+
   void write(const std::string& name, const std::string& ending, std::size_t f,
              const std::string& text) {
     write_file(folder_ + "/" + name + ending, text);
@@ -290,30 +304,41 @@ class Exporter {
   }
 
   std::string bodies_xml(std::size_t f) const {
-    std::vector<float> points, turn, linear, angular;
+    std::vector<float> points, turn, linear, angular, length;
+    std::vector<std::int64_t> number, mother;
     for (std::size_t b = 0; b < n_; ++b) {
+      if (!t_.is_alive(f, b)) continue;
+      number.push_back(static_cast<std::int64_t>(b));
+      if (t_.grows()) {
+        push(length, t_.length.data() + f * n_ + b, 1);
+        mother.push_back(t_.mother[b]);
+      }
       push(points, t_.pose.data() + 7 * (f * n_ + b), 3);
       push(turn, t_.pose.data() + 7 * (f * n_ + b) + 3, 4);
       if (t_.velocity.empty()) continue;
       push(linear, t_.velocity.data() + 6 * (f * n_ + b), 3);
       push(angular, t_.velocity.data() + 6 * (f * n_ + b) + 3, 3);
     }
-    std::string data = integers("body", counting(n_)) + floats("orientation", 4, turn);
+    std::string data = integers("body", number) + floats("orientation", 4, turn);
+    if (t_.grows()) data += floats("length", 1, length) + integers("mother", mother);
     if (!t_.velocity.empty())
       data += floats("velocity", 3, linear) + floats("angular_velocity", 3, angular);
-    return piece_xml(points, counting(n_), 1, data, "");
+    return piece_xml(points, counting(number.size()), 1, data, "");
   }
 
   std::string shapes_xml(std::size_t f) const {
     std::vector<float> points, speed;
     std::vector<std::int64_t> cells, body;
+    Mesh grown;
     for (std::size_t b = 0; b < n_; ++b) {
+      if (!t_.is_alive(f, b)) continue;
+      const Mesh& mesh = mesh_of(f, b, grown);
       const double* x = t_.pose.data() + 7 * (f * n_ + b);
       const Pose X{Vec3(x[0], x[1], x[2]), {x[3], x[4], x[5], x[6]}};
       const auto first = static_cast<std::int64_t>(points.size() / 3);
-      for (const Vec3& p : meshes_[b].points) push(points, transform(X, p).data(), 3);
-      for (const std::int64_t i : meshes_[b].triangles) cells.push_back(first + i);
-      const std::size_t count = meshes_[b].triangles.size() / 3;
+      for (const Vec3& p : mesh.points) push(points, transform(X, p).data(), 3);
+      for (const std::int64_t i : mesh.triangles) cells.push_back(first + i);
+      const std::size_t count = mesh.triangles.size() / 3;
       body.insert(body.end(), count, static_cast<std::int64_t>(b));
       if (t_.velocity.empty()) continue;
       const double* v = t_.velocity.data() + 6 * (f * n_ + b);
@@ -377,7 +402,8 @@ class Exporter {
   std::string folder_;
   std::size_t n_;
   io::PartFrames parts_;
-  std::vector<Mesh> meshes_;
+  std::vector<Mesh> meshes_;  // by body of model.json
+  std::vector<Json> shapes_;
   std::vector<std::pair<std::string, std::string>> series_;
 };
 

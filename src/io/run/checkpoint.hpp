@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "io/run/growing_bodies.hpp"
 #include "orthant/io/run.hpp"
 
 namespace orthant::io {
@@ -15,11 +16,13 @@ struct Checkpoint {
   std::int64_t next_segment = 0;
   std::int64_t frames = 0;
   RunTotals totals;
+  GrownBodies grown = {};
 };
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-/// Throws Error where the file is damaged or does not fit the model.
-Checkpoint read_checkpoint(const std::string& path, const Model& model);
+/// Throws Error where the file is damaged. Whether the state fits the model is the caller's to ask:
+/// where bodies grow the model comes from the checkpoint.
+Checkpoint read_checkpoint(const std::string& path);
 
 /// FNV-1a over the bytes of numbers.
 class Hash {

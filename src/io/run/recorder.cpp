@@ -91,11 +91,13 @@ std::pair<std::int32_t, std::int32_t> sides_of(const Model& m, const FlexibleCon
 
 /// Their memory stays: the next segment is as long.
 void forget_frames(Trajectory& f) {
-  for (auto* x : {&f.time, &f.pose, &f.velocity, &f.node, &f.contact_point, &f.contact_normal,
-                  &f.contact_impulse, &f.contact_gap, &f.kinetic, &f.potential, &f.residual,
-                  &f.deepest, &f.joint_error})
+  for (auto* x : {&f.time, &f.pose, &f.velocity, &f.length, &f.node, &f.contact_point,
+                  &f.contact_normal, &f.contact_impulse, &f.contact_gap, &f.kinetic, &f.potential,
+                  &f.residual, &f.deepest, &f.joint_error})
     x->clear();
-  for (auto* x : {&f.step, &f.contact_offset, &f.contacts, &f.iterations, &f.outcome}) x->clear();
+  for (auto* x : {&f.step, &f.contact_offset, &f.contacts, &f.iterations, &f.outcome,
+                  &f.constraints, &f.solves})
+    x->clear();
   for (auto* x : {&f.contact_a, &f.contact_b}) x->clear();
   f.contact_set.clear();
 }
@@ -122,8 +124,14 @@ std::vector<std::int64_t> segments_of(const std::string& folder) {
   return out;
 }
 
-Recorder::Recorder(const LoadedScene& scene, std::string folder)
-    : scene_(scene), folder_(std::move(folder)) {}
+Recorder::Recorder(const LoadedScene& scene, const GrowingBodies& growing, std::string folder)
+    : scene_(scene), growing_(growing), folder_(std::move(folder)) {}
+
+void Recorder::close_segment() {
+  std::swap(open_, closed_);
+  closed_.lineage = growing_.lineage();
+  closed_.body_count = scene_.model.bodies().size();
+}
 
 void Recorder::add(const State& state, const WarmStart& warm, const StepReport& report,
                    const StepRecord* record) {
@@ -140,6 +148,8 @@ void Recorder::add(const State& state, const WarmStart& warm, const StepReport& 
   frames_.contacts.push_back(report.contacts);
   frames_.iterations.push_back(report.iterations);
   frames_.outcome.push_back(static_cast<std::int64_t>(report.outcome));
+  frames_.constraints.push_back(report.constraints);
+  frames_.solves.push_back(report.solves);
 }
 
 void Recorder::add_bodies(const State& state) {
@@ -149,6 +159,14 @@ void Recorder::add_bodies(const State& state) {
   for (const Body& body : scene_.model.bodies()) {
     const Pose X = body_pose(body, state.q.data());
     for (const double x : {X.x[0], X.x[1], X.x[2], X.p.w, X.p.x, X.p.y, X.p.z}) *to++ = x;
+  }
+  if (scene_.growth.any()) {
+    if (open_.body_offset.empty()) open_.body_offset.push_back(0);
+    for (std::size_t i = 0; i < count; ++i) {
+      open_.uid.push_back(static_cast<std::int32_t>(scene_.model.bodies()[i].uid));
+      frames_.length.push_back(growing_.length(i));
+    }
+    open_.body_offset.push_back(static_cast<std::int64_t>(open_.uid.size()));
   }
   if (!scene_.record.velocities) return;
   frames_.velocity.resize(frames_.velocity.size() + 6 * count, 0.0);
@@ -191,7 +209,7 @@ void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
     auto find = entries;
     for (const Contact& c : last->contacts.contacts) {
       const Vec3* impulse = find(c.key);
-      add_contact(index_of(c.body_a), index_of(c.body_b), 0.5 * (c.point_a + c.point_b), c.normal,
+      add_contact(number_of(c.body_a), number_of(c.body_b), 0.5 * (c.point_a + c.point_b), c.normal,
                   c.gap, impulse,
                   impulse == nullptr ? ContactSetWord::Separate
                                      : set_of(scene_, *last, record->after.v, c, *impulse));
@@ -206,6 +224,10 @@ void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
     }
   }
   frames_.contact_offset.push_back(static_cast<std::int64_t>(frames_.contact_a.size()));
+}
+
+std::int32_t Recorder::number_of(BodyId id) const {
+  return scene_.growth.any() ? static_cast<std::int32_t>(scene_.model.body(id).uid) : index_of(id);
 }
 
 void Recorder::add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
@@ -227,15 +249,29 @@ std::size_t Recorder::bytes() const {
 }
 
 void Recorder::write_segment(std::int64_t segment) {
-  const Trajectory& f = closed_;
-  const hsize_t T = f.time.size(), N = scene_.model.bodies().size(), K = f.contact_a.size();
+  const Trajectory& f = closed_.frames;
+  const hsize_t T = f.time.size(), N = closed_.body_count, K = f.contact_a.size();
   DataWriter out(segment_path(folder_, segment));
   out.array("format_version", std::vector<std::int32_t>{kTrajectoryVersion});
   out.text("orthant_version", version());
   out.array("time", f.time);
   out.array("step", f.step);
-  out.columns("pose", f.pose, {T, N, 7});
-  if (scene_.record.velocities) out.columns("velocity", f.velocity, {T, N, 6});
+  if (scene_.growth.any()) {
+    const hsize_t R = closed_.uid.size();
+    out.group("bodies");
+    out.array("bodies/offset", closed_.body_offset);
+    out.array("bodies/number", closed_.uid);
+    out.array("bodies/length", f.length);
+    out.columns("pose", f.pose, {R, 7});
+    if (scene_.record.velocities) out.columns("velocity", f.velocity, {R, 6});
+    out.group("lineage");
+    out.array("lineage/mother", closed_.lineage.mother);
+    out.array("lineage/ancestor", closed_.lineage.ancestor);
+    out.array("lineage/born", closed_.lineage.born);
+  } else {
+    out.columns("pose", f.pose, {T, N, 7});
+    if (scene_.record.velocities) out.columns("velocity", f.velocity, {T, N, 6});
+  }
   if (!f.node.empty()) out.columns("node", f.node, {T, f.node.size() / (3 * T), 3});
   if (scene_.record.contacts) {
     out.group("contacts");
@@ -257,8 +293,12 @@ void Recorder::write_segment(std::int64_t segment) {
   out.array("report/contacts", f.contacts);
   out.array("report/iterations", f.iterations);
   out.array("report/outcome", f.outcome);
+  out.array("report/constraints", f.constraints);
+  out.array("report/solves", f.solves);
   out.commit();
-  forget_frames(closed_);
+  forget_frames(closed_.frames);
+  closed_.body_offset.clear();
+  closed_.uid.clear();
 }
 
 }  // namespace orthant::io

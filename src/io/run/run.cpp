@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "io/run/checkpoint.hpp"
+#include "io/run/growing_bodies.hpp"
 #include "io/run/hdf5_data.hpp"
 #include "io/run/model_json.hpp"
 #include "io/run/recorder.hpp"
@@ -92,7 +93,8 @@ struct SceneRun::Impl {
   RunTotals totals;
   std::int64_t next_segment = 0, frames = 0, saved_step = -1;
   Timer since_save;
-  io::Recorder recorder{scene, folder};
+  io::GrowingBodies growing{scene};
+  io::Recorder recorder{scene, growing, folder};
   Background writer;  // the last member: it ends before what it reads
 
   void begin(bool overwrite) {
@@ -130,7 +132,10 @@ struct SceneRun::Impl {
                   "was begun with another scene; resume it with that one, or without any "
                   "('orthant run --resume -o " +
                       folder + "')");
-    io::Checkpoint c = io::read_checkpoint(checkpoint_path(folder), scene.model);
+    const std::string path = checkpoint_path(folder);
+    io::Checkpoint c = io::read_checkpoint(path);
+    if (scene.growth.any()) growing.restore(c.grown, path);
+    validate(scene.model, c.state, path);
     state = std::move(c.state);
     warm = std::move(c.warm);
     totals = c.totals;
@@ -150,16 +155,19 @@ struct SceneRun::Impl {
 
   StepReport step() {
     const Timer timer;
+    if (scene.growth.any()) {
+      if (growing.divide_ready(state)) workspace = {};
+      growing.grow_one_step();
+    }
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
-    StepRecord* wanted = frame && scene.record.contacts && stepper == nullptr ? &record : nullptr;
+    StepRecord* wanted = frame && scene.record.contacts && stepper == nullptr && !scene.fluid.acts()
+                             ? &record
+                             : nullptr;
     if (!first_energy)
       first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
                      potential_energy(scene.model, scene.parameters, state.q, state.t);
-    StepReport report = stepper != nullptr
-                            ? stepper->step(u, state, warm)
-                            : orthant::step(scene.model, scene.parameters, scene.settings, u, state,
-                                            warm, workspace, wanted);
+    StepReport report = stepper != nullptr ? stepper->step(u, state, warm) : own_step(wanted);
     if (frame && stepper != nullptr) {
       stepper->complete(state, warm);
       report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
@@ -185,6 +193,14 @@ struct SceneRun::Impl {
     return report;
   }
 
+  StepReport own_step(StepRecord* wanted) {
+    if (scene.fluid.acts())
+      return step_in_fluid(scene.model, scene.parameters, scene.settings, scene.fluid, u, state,
+                           warm, workspace);
+    return orthant::step(scene.model, scene.parameters, scene.settings, u, state, warm, workspace,
+                         wanted);
+  }
+
   void add(const StepReport& r) {
     ++totals.steps;
     totals.failed_steps += r.outcome != Outcome::Converged;
@@ -192,6 +208,9 @@ struct SceneRun::Impl {
     totals.contacts += r.contacts;
     totals.most_contacts = std::max<std::int64_t>(totals.most_contacts, r.contacts);
     totals.events_exhausted += r.events_exhausted;
+    totals.constraints += r.constraints;
+    totals.solves += r.solves;
+    totals.most_solves = std::max<std::int64_t>(totals.most_solves, r.solves);
     totals.cut_steps += r.cuts > 0;
     totals.cuts += r.cuts;
     totals.inverted_steps += r.inverted > 0;
@@ -216,55 +235,69 @@ struct SceneRun::Impl {
     next_segment += segment;
     totals.seconds_record += timer.seconds();
     totals.seconds += timer.seconds();
-    writer.start([this, segment, report = report(),
-                  checkpoint = io::Checkpoint{state, warm, next_segment, frames, totals}] {
-      if (segment) recorder.write_segment(checkpoint.next_segment - 1);
-      write_file(folder + "/report.json", report);
-      io::write_checkpoint(checkpoint_path(folder), checkpoint);
-    });
+    writer.start(
+        [this, segment, report = report(),
+         checkpoint = io::Checkpoint{state, warm, next_segment, frames, totals, growing.bodies()}] {
+          if (segment) recorder.write_segment(checkpoint.next_segment - 1);
+          write_file(folder + "/report.json", report);
+          io::write_checkpoint(checkpoint_path(folder), checkpoint);
+        });
     saved_step = state.step;
     since_save.restart();
   }
 
+  std::uint64_t hash() const {
+    if (!scene.growth.any()) return io::hash_of(state, warm);
+    io::Hash hash;
+    const std::uint64_t before = io::hash_of(state, warm);
+    hash.add(&before, sizeof before);
+    hash.add_all(scene.parameters.values);
+    return hash.value();
+  }
+
   std::string report() const {
     const RunTotals& t = totals;
-    const nlohmann::ordered_json out = {
-        {"format", "orthant-run"},
-        {"version", 1},
-        {"orthant_version", version()},
-        {"name", scene.name},
-        {"bodies", scene.model.bodies().size()},
-        {"joints", scene.model.joints().size()},
-        {"h", scene.settings.h},
-        {"step", state.step},
-        {"end_step", end},
-        {"finished", state.step >= end},
-        {"time", state.t},
-        {"frames", frames},
-        {"failed_steps", t.failed_steps},
-        {"events_exhausted_steps", t.events_exhausted},
-        {"cut_steps", t.cut_steps},
-        {"cuts", t.cuts},
-        {"inverted_steps", t.inverted_steps},
-        {"worst_residual", t.residual},
-        {"deepest", t.deepest},
-        {"joint_error", t.joint_error},
-        {"energy",
-         {{"first", first_energy.value_or(0)},
-          {"largest", first_energy ? largest_energy : 0},
-          {"least", first_energy ? least_energy : 0}}},
-        {"iterations", t.iterations},
-        {"mean_contacts",
-         t.steps > 0 ? static_cast<double>(t.contacts) / static_cast<double>(t.steps) : 0.0},
-        {"most_contacts", t.most_contacts},
-        {"seconds",
-         {{"total", t.seconds},
-          {"collision", t.seconds_collision},
-          {"assembly", t.seconds_assembly},
-          {"solve", t.seconds_solve},
-          {"projection", t.seconds_projection},
-          {"record", t.seconds_record}}},
-        {"state_hash", hex(io::hash_of(state, warm))}};
+    const auto mean = [&](std::int64_t sum) {
+      return t.steps > 0 ? static_cast<double>(sum) / static_cast<double>(t.steps) : 0.0;
+    };
+    const nlohmann::ordered_json out = {{"format", "orthant-run"},
+                                        {"version", 1},
+                                        {"orthant_version", version()},
+                                        {"name", scene.name},
+                                        {"bodies", scene.model.bodies().size()},
+                                        {"joints", scene.model.joints().size()},
+                                        {"h", scene.settings.h},
+                                        {"step", state.step},
+                                        {"end_step", end},
+                                        {"finished", state.step >= end},
+                                        {"time", state.t},
+                                        {"frames", frames},
+                                        {"failed_steps", t.failed_steps},
+                                        {"events_exhausted_steps", t.events_exhausted},
+                                        {"cut_steps", t.cut_steps},
+                                        {"cuts", t.cuts},
+                                        {"inverted_steps", t.inverted_steps},
+                                        {"worst_residual", t.residual},
+                                        {"deepest", t.deepest},
+                                        {"joint_error", t.joint_error},
+                                        {"energy",
+                                         {{"first", first_energy.value_or(0)},
+                                          {"largest", first_energy ? largest_energy : 0},
+                                          {"least", first_energy ? least_energy : 0}}},
+                                        {"iterations", t.iterations},
+                                        {"mean_contacts", mean(t.contacts)},
+                                        {"most_contacts", t.most_contacts},
+                                        {"mean_constraints", mean(t.constraints)},
+                                        {"mean_solves", mean(t.solves)},
+                                        {"most_solves", t.most_solves},
+                                        {"seconds",
+                                         {{"total", t.seconds},
+                                          {"collision", t.seconds_collision},
+                                          {"assembly", t.seconds_assembly},
+                                          {"solve", t.seconds_solve},
+                                          {"projection", t.seconds_projection},
+                                          {"record", t.seconds_record}}},
+                                        {"state_hash", hex(hash())}};
     return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
 };
@@ -274,6 +307,7 @@ SceneRun::SceneRun(LoadedScene scene, std::string folder, const RunOptions& opti
   if (options.steps && options.time) throw Error("run", "give either steps or time, not both");
   Impl& run = *impl_;
   run.stepper = options.stepper;
+  if (options.stepper != nullptr) need_plain_steps(run.scene, "a run by another stepper");
   run.end = options.steps.value_or(run.scene.steps);
   if (options.time) {
     const double count = std::ceil(*options.time / run.scene.settings.h - 1e-9);
@@ -304,7 +338,7 @@ bool SceneRun::resumed() const { return impl_->resumed; }
 const State& SceneRun::state() const { return impl_->state; }
 const LoadedScene& SceneRun::scene() const { return impl_->scene; }
 const RunTotals& SceneRun::totals() const { return impl_->totals; }
-std::uint64_t SceneRun::hash() const { return io::hash_of(impl_->state, impl_->warm); }
+std::uint64_t SceneRun::hash() const { return impl_->hash(); }
 std::string SceneRun::report() const { return impl_->report(); }
 
 bool is_run(const std::string& folder) {

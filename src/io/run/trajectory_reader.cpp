@@ -8,9 +8,11 @@
 
 #include "io/run/checkpoint.hpp"
 #include "io/run/hdf5_data.hpp"
+#include "io/run/population_signals.hpp"
 #include "io/run/recorder.hpp"
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/math/rotation_kernel.hpp"
 
 namespace orthant {
 namespace {
@@ -62,6 +64,40 @@ void append_contacts(Trajectory& t, const DataReader& in, const std::vector<std:
   append_all(t.contact_gap, std::move(gap), kept, 1, all);
 }
 
+/// Rows of the bodies of kept frames => a place for every body that there ever is.
+void append_growing(Trajectory& t, const DataReader& in, const std::vector<std::size_t>& frames,
+                    hsize_t T, bool velocities) {
+  const std::vector<std::int64_t> offset = in.integers("bodies/offset", {T + 1});
+  const auto R = static_cast<hsize_t>(std::max<std::int64_t>(offset.back(), 0));
+  const std::vector<std::int64_t> number = in.integers("bodies/number", {R});
+  const std::vector<double> length = in.doubles("bodies/length", {R});
+  const std::vector<double> pose = in.doubles("pose", {R, 7});
+  velocities = velocities && in.has("velocity");
+  const std::vector<double> velocity =
+      velocities ? in.doubles("velocity", {R, 6}) : std::vector<double>();
+  const std::size_t N = t.bodies.size();
+  for (const std::size_t f : frames) {
+    if (offset[f] < 0 || offset[f + 1] < offset[f] || offset[f + 1] > offset.back())
+      in.fail("bodies/offset", "must ascend");
+    const std::size_t first = t.alive.size();
+    t.alive.resize(first + N, 0);
+    t.length.resize(first + N, 0);
+    t.pose.resize(7 * (first + N), 0);
+    for (std::size_t b = 0; b < N; ++b) t.pose[7 * (first + b) + 3] = 1;
+    if (velocities) t.velocity.resize(6 * (first + N), 0);
+    for (auto r = static_cast<std::size_t>(offset[f]); r < static_cast<std::size_t>(offset[f + 1]);
+         ++r) {
+      if (number[r] < 0 || static_cast<std::size_t>(number[r]) >= N)
+        in.fail("bodies/number", "has a body that is not in the lineage");
+      const std::size_t at = first + static_cast<std::size_t>(number[r]);
+      t.alive[at] = 1;
+      t.length[at] = length[r];
+      std::copy_n(pose.data() + 7 * r, 7, t.pose.data() + 7 * at);
+      if (velocities) std::copy_n(velocity.data() + 6 * r, 6, t.velocity.data() + 6 * at);
+    }
+  }
+}
+
 void append_segment(Trajectory& t, const std::string& path, const TrajectoryOptions& options,
                     std::int64_t& seen, std::int64_t& last) {
   const DataReader in(path);
@@ -83,8 +119,11 @@ void append_segment(Trajectory& t, const std::string& path, const TrajectoryOpti
   const bool all = kept.size() == time.size();
   append_all(t.time, std::move(time), kept, 1, all);
   append_all(t.step, std::move(step), kept, 1, all);
-  append_all(t.pose, in.doubles("pose", {T, N, 7}), kept, 7 * static_cast<std::size_t>(N), all);
-  if (options.velocities && in.has("velocity"))
+  if (t.grows())
+    append_growing(t, in, kept, T, options.velocities);
+  else
+    append_all(t.pose, in.doubles("pose", {T, N, 7}), kept, 7 * static_cast<std::size_t>(N), all);
+  if (!t.grows() && options.velocities && in.has("velocity"))
     append_all(t.velocity, in.doubles("velocity", {T, N, 6}), kept, 6 * static_cast<std::size_t>(N),
                all);
   if (t.node_count() > 0) {
@@ -103,16 +142,32 @@ void append_segment(Trajectory& t, const std::string& path, const TrajectoryOpti
   append_all(t.contacts, in.integers("report/contacts", {T}), kept, 1, all);
   append_all(t.iterations, in.integers("report/iterations", {T}), kept, 1, all);
   append_all(t.outcome, in.integers("report/outcome", {T}), kept, 1, all);
+  if (in.has("report/solves")) {  // runs of earlier versions have neither
+    append_all(t.constraints, in.integers("report/constraints", {T}), kept, 1, all);
+    append_all(t.solves, in.integers("report/solves", {T}), kept, 1, all);
+  }
 }
 
 struct RunSignal {
   std::string_view name, unit;
 };
 constexpr RunSignal kSignals[] = {
-    {"energy", "J"},           {"kinetic", "J"},   {"potential", "J"},
-    {"contacts", ""},          {"residual", ""},   {"deepest", "m"},
-    {"joint_error", "m, rad"}, {"iterations", ""}, {"pressed", ""},
-    {"sliding", ""},           {"force", "N"},
+    {"energy", "J"},
+    {"kinetic", "J"},
+    {"potential", "J"},
+    {"contacts", ""},
+    {"residual", ""},
+    {"deepest", "m"},
+    {"joint_error", "m, rad"},
+    {"iterations", ""},
+    {"pressed", ""},
+    {"sliding", ""},
+    {"force", "N"},
+    {"constraints", ""},
+    {"solves", ""},
+    {"bodies", ""},
+    {"order", ""},
+    {"local_order", ""},
 };
 struct BodySignal {
   std::string_view name, unit;
@@ -167,6 +222,10 @@ Signal body_signal(const Trajectory& t, const std::string& name) {
   const bool needs_velocity = which >= 7 && which < 14;
   if (needs_velocity && t.velocity.empty()) throw Error(name, "velocities were not recorded");
   for (std::size_t f = 0; f < t.time.size(); ++f) {
+    if (!t.is_alive(f, b)) {
+      out.values.push_back(std::numeric_limits<double>::quiet_NaN());
+      continue;
+    }
     const double* x = t.pose.data() + 7 * (f * N + b);
     const double* v = needs_velocity ? t.velocity.data() + 6 * (f * N + b) : nullptr;
     double value = 0;
@@ -187,6 +246,48 @@ Signal body_signal(const Trajectory& t, const std::string& name) {
 
 namespace {
 
+/// The long axis of a body in its own frame; zero where it is fixed or has none.
+Vec3 long_axis(const nlohmann::json& body) {
+  if (body.at("fixed").get<bool>() || body.at("shapes").size() != 1) return Vec3::Zero();
+  const nlohmann::json& shape = body.at("shapes").at(0);
+  const std::string type = shape.at("type");
+  Vec3 axis = Vec3::Zero();
+  if (type == "capsule" || type == "stadium") axis[0] = 1;
+  if (type == "ellipsoid" || type == "ellipse") {
+    const auto semi = shape.at("semi_axes").get<std::vector<double>>();
+    const auto longest = std::max_element(semi.begin(), semi.end());
+    if (std::count(semi.begin(), semi.end(), *longest) == 1) axis[longest - semi.begin()] = 1;
+  }
+  const nlohmann::json& q = shape.at("quaternion");
+  return rotate(Quat{q.at(0), q.at(1), q.at(2), q.at(3)}, axis);
+}
+
+/// Bodies that were born in the run, from its last segment.
+void add_descendants(Trajectory& t, const std::string& folder) {
+  const std::vector<std::int64_t> segments = io::segments_of(folder);
+  if (segments.empty()) return;
+  const DataReader in(io::segment_path(folder, segments.back()));
+  if (!in.has("lineage")) return;
+  const auto read = [&](const char* name, hsize_t count) { return in.integers(name, {count}); };
+  const std::vector<std::int64_t> mother = read("lineage/mother", H5S_UNLIMITED);
+  const std::vector<std::int64_t> ancestor = read("lineage/ancestor", mother.size());
+  t.born = read("lineage/born", mother.size());
+  t.mother.assign(mother.begin(), mother.end());
+  t.ancestor.assign(ancestor.begin(), ancestor.end());
+  const std::size_t first = t.bodies.size();
+  for (std::size_t b = 0; b < mother.size(); ++b) {
+    const std::int64_t from = ancestor[b];
+    if (from < 0 || static_cast<std::size_t>(from) >= first || (b < first) != (mother[b] == -1) ||
+        mother[b] >= static_cast<std::int64_t>(b))
+      in.fail("lineage", "does not fit the bodies of the scene");
+    if (b < first) continue;
+    t.bodies.push_back(t.bodies[static_cast<std::size_t>(from)] + "/" + std::to_string(b));
+    const std::size_t at = 3 * static_cast<std::size_t>(from);
+    for (std::size_t c = 0; c < 3; ++c) t.axis.push_back(t.axis[at + c]);
+  }
+  if (mother.size() < first) in.fail("lineage", "does not fit the bodies of the scene");
+}
+
 /// What model.json says of a run: everything but the frames.
 Trajectory without_frames(const std::string& folder) {
   if (!is_run(folder)) {
@@ -200,7 +301,11 @@ Trajectory without_frames(const std::string& folder) {
     t.name = model.at("name").get<std::string>();
     t.planar = model.at("planar").get<bool>();
     t.h = model.at("h").get<double>();
-    for (const auto& body : model.at("bodies")) t.bodies.push_back(body.at("name"));
+    for (const auto& body : model.at("bodies")) {
+      t.bodies.push_back(body.at("name"));
+      const Vec3 axis = long_axis(body);
+      t.axis.insert(t.axis.end(), axis.data(), axis.data() + 3);
+    }
     if (model.contains("parts")) {
       t.part_begin.push_back(0);
       for (const auto& part : model.at("parts")) {
@@ -211,6 +316,7 @@ Trajectory without_frames(const std::string& folder) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(folder + "/model.json", std::string("is damaged: ") + error.what());
   }
+  add_descendants(t, folder);
   return t;
 }
 
@@ -267,15 +373,18 @@ RunSignals read_signals(const std::string& folder, const std::vector<std::string
 
 std::uint64_t hash_of(const Trajectory& t) {
   io::Hash hash;
-  for (const auto* x : {&t.time, &t.pose, &t.velocity, &t.node, &t.contact_point, &t.contact_normal,
-                        &t.contact_impulse, &t.contact_gap, &t.kinetic, &t.potential, &t.residual,
-                        &t.deepest, &t.joint_error})
+  for (const auto* x : {&t.time, &t.pose, &t.velocity, &t.length, &t.node, &t.contact_point,
+                        &t.contact_normal, &t.contact_impulse, &t.contact_gap, &t.kinetic,
+                        &t.potential, &t.residual, &t.deepest, &t.joint_error})
     hash.add_all(*x);
   for (const auto* x : {&t.step, &t.contact_offset, &t.contacts, &t.iterations, &t.outcome})
     hash.add_all(*x);
   hash.add_all(t.contact_a);
   hash.add_all(t.contact_b);
   hash.add_all(t.contact_set);
+  hash.add_all(t.alive);
+  hash.add_all(t.mother);
+  hash.add_all(t.born);
   return hash.value();
 }
 
@@ -304,6 +413,12 @@ Signal signal_of(const Trajectory& t, std::string_view name) {
   if (name == "deepest") copy(t.deepest);
   if (name == "joint_error") copy(t.joint_error);
   if (name == "iterations") copy(t.iterations);
+  if (name == "constraints" || name == "solves") {
+    if (t.solves.size() != T) throw Error(std::string(name), "was not recorded");
+    copy(name == "solves" ? t.solves : t.constraints);
+  }
+  if (name == "bodies" || name == "order" || name == "local_order")
+    out.values = io::population_signal(t, name);
   if (name == "energy")
     for (std::size_t f = 0; f < T; ++f) out.values.push_back(t.kinetic[f] + t.potential[f]);
   if (out.values.empty()) {

@@ -210,6 +210,16 @@ struct PopulationDescription {
   Where where = {};
 };
 
+/// Rods that grow and divide.
+struct GrowthDescription {
+  std::vector<std::string> bodies = {};  ///< bodies or populations; empty: all rods that move
+  double rate = 0;
+  std::optional<double> divide_at = {};
+  double jitter = DivisionSettings{}.jitter;
+  std::int64_t seed = 0;
+  Where where = {};
+};
+
 /// A frame that moves with a body: a sensor, a tool, a link that is part of another.
 struct FrameDescription {
   std::string name = {}, body = "world";
@@ -256,6 +266,7 @@ struct WorldDescription {
   bool planar = false;
   std::optional<Vec3> gravity = {};
   LawOfMotion law = LawOfMotion::Inertial;
+  double viscosity = 0, mobility_tolerance = Fluid{}.tolerance;
 };
 
 struct RunDescription {
@@ -274,6 +285,7 @@ struct SceneDescription {
   std::vector<MaterialPairDescription> material_pairs = {};
   std::vector<BodyDescription> bodies = {};
   std::vector<PopulationDescription> populations = {};
+  std::vector<GrowthDescription> growth = {};
   std::vector<FlexibleDescription> flexible = {};
   std::vector<RobotDescription> urdf = {}, mjcf = {};
   std::vector<JointDescription> joints = {};

@@ -393,6 +393,10 @@ class SceneBuilder {
       if (!(count < 9e15)) throw Error(scene_.where.text(), "run.time / step.h is too large");
       steps = static_cast<std::int64_t>(count);
     }
+    if (scene_.world.viscosity > 0 && scene_.world.law != LawOfMotion::Overdamped)
+      throw Error(scene_.where.text(), "world.viscosity needs 'law: overdamped'");
+    Growth growth = make_growth(scene_, builder_, model, parameters, state,
+                                static_cast<double>(steps) * s.h, context_.options.max_bodies);
     return {.name = scene_.name,
             .description = scene_.description,
             .model = std::move(model),
@@ -404,6 +408,9 @@ class SceneBuilder {
             .controls = std::move(controls_),
             .colours = std::move(colours),
             .visuals = std::move(visuals),
+            .growth = std::move(growth),
+            .fluid = {.viscosity = scene_.world.viscosity,
+                      .tolerance = scene_.world.mobility_tolerance},
             .resolved = write_scene(scene_),
             .notes = context_.notes};
   }

@@ -273,6 +273,7 @@ std::string write_scene(const SceneDescription& scene) {
   head.material_pairs.clear();
   head.bodies.clear();
   head.populations.clear();
+  head.growth.clear();
   head.flexible.clear();
   head.joints.clear();
   head.frames.clear();
@@ -285,6 +286,7 @@ std::string write_scene(const SceneDescription& scene) {
   lines("material_pairs", scene.material_pairs);
   lines("bodies", scene.bodies);
   lines("populations", scene.populations);
+  lines("growth", scene.growth);
   lines("flexible", scene.flexible);
   lines("joints", scene.joints);
   lines("frames", scene.frames);
@@ -343,6 +345,16 @@ LoadedScene parse_mjcf(const std::string& text, const std::string& name,
                        const SceneOptions& options) {
   io::ReadContext context{.options = options, .folder = {}};
   return robot_scene(name, &text, true, context);
+}
+
+void need_plain_steps(const LoadedScene& scene, const std::string& who) {
+  if (scene.growth.any())
+    throw Error(scene.growth.rules[0].where,
+                "bodies grow here, and " + who +
+                    " works with bodies of fixed number and size; 'orthant run' plays this scene");
+  if (scene.fluid.acts())
+    throw Error(scene.name, "its bodies move each other through a fluid (world.viscosity), and " +
+                                who + " does not go through one; 'orthant run' plays this scene");
 }
 
 double ControlTable::at(double t) const {

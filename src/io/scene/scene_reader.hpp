@@ -55,6 +55,10 @@ FlexibleSpec flexible_spec(const FlexibleDescription& d, const ReadContext& cont
 /// The nodes between two corners, borders included. Throws Error(where, …) where there are none.
 std::vector<Index> nodes_in(const Mesh& mesh, const std::optional<Vec3>& lower,
                             const std::optional<Vec3>& upper, const Where& where);
+/// Rules of growth, checked against the model and the length of the run [s].
+Growth make_growth(const SceneDescription& scene, const ModelBuilder& builder, const Model& model,
+                   const Parameters& parameters, const State& state, double end_time,
+                   Index max_bodies);
 /// The shape of a description; `body` stands for it in messages where it has no name.
 Shape make_shape(const ShapeDescription& shape, const std::string& body);
 /// A cylinder along z of the frame the shape has so far: here axes lie along x.

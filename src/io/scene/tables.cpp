@@ -32,7 +32,14 @@ const Table<WorldDescription>& table_of<WorldDescription>() {
                "bodies move in the plane x, y and use the sections z = 0 of their shapes")
           .add("gravity", &T::gravity, "default (0, 0, -9.81), planar (0, -9.81)",
                {.unit = "m/s^2"})
-          .add("law", &T::law, "`overdamped`: velocity = mobility x force, no inertia");
+          .add("law", &T::law, "`overdamped`: velocity = mobility x force, no inertia")
+          .add("viscosity", &T::viscosity,
+               "of a fluid through which bodies move each other, as spheres whose own drag is "
+               "theirs (Rotne, Prager, Yamakawa); overdamped law; default: no such fluid",
+               {.unit = "Pa s", .lo = 0})
+          .add("mobility_tolerance", &T::mobility_tolerance,
+               "error of the flow of many bodies, of the largest velocity",
+               {.unit = "-", .lo = 1e-15, .hi = 0.1});
   return table;
 }
 
@@ -192,6 +199,28 @@ const Table<PopulationDescription>& table_of<PopulationDescription>() {
                {.unit = "m", .lo = 0})
           .add("random_orientation", &T::random_orientation, "turn every member at random")
           .add("seed", &T::seed, "of the random numbers", {.lo = 0});
+  return table;
+}
+
+template <>
+const Table<GrowthDescription>& table_of<GrowthDescription>() {
+  using T = GrowthDescription;
+  static const Table<T> table =
+      Table<T>("growth",
+               "Rods (bodies of one capsule or stadium) that grow and divide while a run plays. A "
+               "daughter of `cell` is called `cell/` and her number, and grows as her mother did.")
+          .add("bodies", &T::bodies,
+               "bodies, or populations for all of their members; default: all rods that move")
+          .add("rate", &T::rate,
+               "of the length l from tip to tip: dl/dt = rate l; negative: shrink",
+               {.unit = "1/s", .lo = -1e6, .hi = 1e6, .required = true})
+          .add("divide_at", &T::divide_at,
+               "length from tip to tip at which a rod becomes two of half that length; default: "
+               "they do not divide",
+               {.unit = "m", .positive = true})
+          .add("jitter", &T::jitter, "turn of a daughter, to a random side",
+               {.unit = "rad", .lo = 0, .hi = 1})
+          .add("seed", &T::seed, "of the sides", {.lo = 0});
   return table;
 }
 
@@ -488,6 +517,7 @@ const Table<SceneDescription>& table_of<SceneDescription>() {
           .add("material_pairs", &T::material_pairs, "")
           .add("bodies", &T::bodies, "")
           .add("populations", &T::populations, "")
+          .add("growth", &T::growth, "")
           .add("flexible", &T::flexible, "")
           .add("urdf", &T::urdf, "robots from URDF files")
           .add("mjcf", &T::mjcf, "robots, or all bodies, from MJCF files (MuJoCo's XML)")
@@ -510,6 +540,7 @@ std::vector<const ObjectInfo*> all_tables() {
           &table_of<BodyDescription>().info(),
           &table_of<ShapeDescription>().info(),
           &table_of<PopulationDescription>().info(),
+          &table_of<GrowthDescription>().info(),
           &table_of<FlexibleDescription>().info(),
           &table_of<RegionDescription>().info(),
           &table_of<AttachmentDescription>().info(),

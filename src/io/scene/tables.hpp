@@ -24,6 +24,7 @@ ORTHANT_TABLE(FlexibleDescription);
 ORTHANT_TABLE(ForceDescription);
 ORTHANT_TABLE(ActuatorDescription);
 ORTHANT_TABLE(PopulationDescription);
+ORTHANT_TABLE(GrowthDescription);
 ORTHANT_TABLE(ServoDescription);
 ORTHANT_TABLE(RobotDescription);
 ORTHANT_TABLE(FrameDescription);

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// force/rpy.cpp: which sum is used, and the sums over pairs.
+#include "orthant/force/rpy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "force/rpy_grid.hpp"
+#include "force/rpy_wave.hpp"
+#include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+
+namespace orthant {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+constexpr double kPlainSums = 1e-9;  // tolerance below which nothing is put on a grid
+constexpr double kExact = 1e-15;     // what plain sums are cut at
+constexpr std::size_t kMaxRadii = 6;
+constexpr double kMaxStoredPairs = 4e7;  // 20 bytes each
+constexpr std::size_t kGrain = 64;
+
+/// Points of the interpolation along an axis and spacing of the grid times ξ for a tolerance. Found
+/// by comparison with sums over pairs (docs/relcp.md).
+struct GridRule {
+  double tolerance;
+  int order;
+  double spacing;
+};
+constexpr GridRule kGridRules[] = {
+    {1e-3, 6, 0.37}, {1e-4, 8, 0.32}, {1e-5, 10, 0.28}, {1e-6, 12, 0.25}, {0, 16, 0.21}};
+
+/// Pairs within a distance, found by sorting the spheres into cells of half that size.
+class Cells {
+ public:
+  Cells(std::span<const Vec3> x, double cut, const std::optional<std::array<Vec3, 2>>& box)
+      : x_(x), cut_(cut), periodic_(box.has_value()) {
+    lower_ = x[0];
+    upper_ = x[0];
+    for (const Vec3& p : x) {
+      lower_ = lower_.cwiseMin(p);
+      upper_ = upper_.cwiseMax(p);
+    }
+    if (box) {
+      lower_ = (*box)[0];
+      upper_ = (*box)[1];
+    }
+    for (int d = 0; d < 3; ++d) {
+      const double extent = upper_[d] - lower_[d];
+      n_[d] = static_cast<int>(std::clamp(std::floor(2 * extent / cut), 1.0, 512.0));
+      // Across the sides of a box every cell must be met once.
+      if (periodic_ && n_[d] < 5) n_[d] = 1;
+      size_[d] = extent > 0 ? extent / n_[d] : 1;
+    }
+    const auto count = static_cast<std::size_t>(n_[0] * n_[1] * n_[2]);
+    begin_.assign(count + 1, 0);
+    std::vector<std::size_t> cell(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      cell[i] = cell_of(place_of(x[i]));
+      ++begin_[cell[i] + 1];
+    }
+    for (std::size_t c = 0; c < count; ++c) begin_[c + 1] += begin_[c];
+    std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+    order_.resize(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) order_[next[cell[i]]++] = static_cast<Index>(i);
+  }
+
+  /// visit(j, x_i − x_j, distance) for all spheres and images within the cut, but sphere i itself.
+  template <class Visit>
+  void near(std::size_t i, Visit&& visit) const {
+    const std::array<int, 3> at = place_of(x_[i]);
+    const Vec3 extent = upper_ - lower_;
+    std::array<int, 3> reach;
+    for (int d = 0; d < 3; ++d) reach[d] = n_[d] == 1 ? 0 : 2;
+    for (int a = -reach[0]; a <= reach[0]; ++a)
+      for (int b = -reach[1]; b <= reach[1]; ++b)
+        for (int c = -reach[2]; c <= reach[2]; ++c) {
+          std::array<int, 3> cell = {at[0] + a, at[1] + b, at[2] + c};
+          bool inside = true;
+          for (int d = 0; d < 3; ++d) {
+            if (periodic_) cell[d] = (cell[d] + n_[d]) % n_[d];
+            inside = inside && cell[d] >= 0 && cell[d] < n_[d];
+          }
+          if (!inside) continue;
+          const std::size_t k = cell_of(cell);
+          for (std::size_t s = begin_[k]; s < begin_[k + 1]; ++s) {
+            const Index j = order_[s];
+            if (static_cast<std::size_t>(j) == i) continue;
+            Vec3 r = x_[i] - x_[static_cast<std::size_t>(j)];
+            if (periodic_)  // the cut is at most half the box: one image is near enough
+              for (int d = 0; d < 3; ++d) r[d] -= extent[d] * std::round(r[d] / extent[d]);
+            const double square = r.squaredNorm();
+            if (square < cut_ * cut_) visit(j, r, std::sqrt(square));
+          }
+        }
+  }
+
+ private:
+  std::array<int, 3> place_of(const Vec3& p) const {
+    std::array<int, 3> at;
+    for (int d = 0; d < 3; ++d) {
+      double k = std::floor((p[d] - lower_[d]) / size_[d]);
+      if (periodic_) k -= n_[d] * std::floor(k / n_[d]);
+      at[d] = static_cast<int>(std::clamp(k, 0.0, n_[d] - 1.0));
+    }
+    return at;
+  }
+  std::size_t cell_of(const std::array<int, 3>& at) const {
+    return static_cast<std::size_t>((at[0] * n_[1] + at[1]) * n_[2] + at[2]);
+  }
+
+  std::span<const Vec3> x_;
+  double cut_;
+  bool periodic_;
+  Vec3 lower_, upper_, size_;
+  std::array<int, 3> n_;
+  std::vector<std::size_t> begin_;
+  std::vector<Index> order_;
+};
+
+}  // namespace
+
+RpyPair rpy_pair(double r, double a, double b) {
+  const double larger = std::max(a, b), difference = (a - b) * (a - b);
+  if (r > a + b) {
+    const double squares = (a * a + b * b) / (r * r), scale = 1 / (8 * kPi * r);
+    return {scale * (1 + squares / 3), scale * (1 - squares)};
+  }
+  if (r * r <= difference || r == 0) return {1 / (6 * kPi * larger), 0};
+  const double cube = 32 * r * r * r, scale = 1 / (6 * kPi * a * b);
+  const double sum = difference + 3 * r * r, rest = difference - r * r;
+  return {scale * (0.5 * (a + b) - sum * sum / cube), scale * 3 * rest * rest / cube};
+}
+
+struct RpyMobility::Impl {
+  std::vector<Vec3> x;
+  std::vector<double> a;
+  RpySettings settings;
+
+  // --- of split sums ---
+  bool split = false, plain = false;
+  double xi = 0, cut = 0;
+  std::vector<double> radii;  // the different ones
+  std::vector<int> radius_class;
+  std::vector<internal::WaveKernel> kernels;  // by pair of radii
+  std::optional<internal::WaveGrid> grid;
+  std::vector<double> self;
+  // Rows of near spheres: M − W = identity I + along r rᵀ, along over r².
+  std::vector<std::size_t> row;
+  std::vector<Index> other;
+  std::vector<RpyPair> pair;
+  std::vector<Vec3> waves;  // of plain sums, one of each pair ±k
+
+  const internal::WaveKernel& kernel(int p, int q) const {
+    const auto high = static_cast<std::size_t>(std::max(p, q)),
+               low = static_cast<std::size_t>(std::min(p, q));
+    return kernels[high * (high + 1) / 2 + low];
+  }
+
+  Vec3 extent() const {
+    if (settings.box) return (*settings.box)[1] - (*settings.box)[0];
+    Vec3 lower = x[0], upper = x[0];
+    for (const Vec3& p : x) {
+      lower = lower.cwiseMin(p);
+      upper = upper.cwiseMax(p);
+    }
+    return upper - lower;
+  }
+
+  void check() {
+    const auto refuse = [](const std::string& what, const char* rule, double found) {
+      throw Error("mobility", what + " must be " + rule + ", found " + to_text(found));
+    };
+    if (!(settings.viscosity > 0) || !std::isfinite(settings.viscosity))
+      refuse("the viscosity", "positive and finite", settings.viscosity);
+    if (!(settings.tolerance > 0 && settings.tolerance < 1))
+      refuse("the tolerance", "between 0 and 1", settings.tolerance);
+    if (x.size() != a.size())
+      throw Error("mobility", "as many radii as centres are needed, found " +
+                                  std::to_string(a.size()) + " and " + std::to_string(x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (!(a[i] > 0) || !std::isfinite(a[i]))
+        refuse("the radius of sphere " + std::to_string(i), "positive and finite", a[i]);
+      if (!x[i].allFinite())
+        throw Error("mobility", "sphere " + std::to_string(i) + " is at a place that is no number");
+    }
+    if (settings.box)
+      for (int d = 0; d < 3; ++d)
+        if (!((*settings.box)[1][d] > (*settings.box)[0][d]))
+          refuse("the extent of the box", "positive in all three directions",
+                 (*settings.box)[1][d] - (*settings.box)[0][d]);
+  }
+
+  void classify() {
+    radii = a;
+    std::sort(radii.begin(), radii.end());
+    radii.erase(std::unique(radii.begin(), radii.end()), radii.end());
+    if (radii.size() > kMaxRadii)
+      throw Error("mobility", "has " + std::to_string(radii.size()) +
+                                  " different radii; sums of many spheres and of periodic boxes "
+                                  "allow " +
+                                  std::to_string(kMaxRadii));
+    for (const double radius : a)
+      radius_class.push_back(
+          static_cast<int>(std::lower_bound(radii.begin(), radii.end(), radius) - radii.begin()));
+  }
+
+  /// ξ and the cut of the near part, such that near part and transforms take about the same time.
+  void choose(const GridRule& rule) {
+    const double reach = std::sqrt(-std::log(plain ? kExact : settings.tolerance)) + 0.5;
+    const Vec3 size = extent();
+    const bool periodic = settings.box.has_value();
+    double volume = 1;
+    for (int d = 0; d < 3; ++d) volume *= std::max(size[d], 2 * radii.back());
+    const double count = static_cast<double>(x.size()), density = count / volume;
+    const double most = 0.5 * (periodic ? size.minCoeff() : size.maxCoeff() + 8 * radii.back());
+    if (plain) {
+      cut = most;
+      xi = reach / cut;
+      return;
+    }
+    double best = std::numeric_limits<double>::infinity();
+    for (double c = most; c > 1e-3 * most; c *= 0.9) {
+      const double near = count * std::min(count, density * 4.2 * c * c * c);
+      const double points =
+          internal::WaveGrid::point_count(size, rule.spacing * c / reach, rule.order, periodic);
+      if (near > kMaxStoredPairs && c > 2 * radii.back()) continue;
+      // Nanoseconds: 4 per pair, 1.5 per point and doubling of the grid for six transforms.
+      const double work = 4 * near + 9 * points * std::log2(points + 2);
+      if (work < best) {
+        best = work;
+        cut = c;
+      }
+    }
+    xi = reach / cut;
+  }
+
+  void build_near() {
+    for (std::size_t q = 0; q < radii.size(); ++q)
+      for (std::size_t p = 0; p <= q; ++p) kernels.emplace_back(xi, radii[p], radii[q]);
+    const Cells cells(x, cut, settings.box);
+    row.assign(x.size() + 1, 0);
+    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        cells.near(i, [&](Index, const Vec3&, double) { ++row[i + 1]; });
+    });
+    for (std::size_t i = 0; i < x.size(); ++i) row[i + 1] += row[i];
+    other.resize(row.back());
+    pair.resize(row.back());
+    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        std::size_t at = row[i];
+        cells.near(i, [&](Index j, const Vec3&, double r) {
+          const auto k = static_cast<std::size_t>(j);
+          RpyPair m = rpy_pair(r, a[i], a[k]);
+          const RpyPair w = kernel(radius_class[i], radius_class[k]).at(r);
+          m.identity -= w.identity;
+          m.along = r > 0 ? (m.along - w.along) / (r * r) : 0;
+          other[at] = j;
+          pair[at++] = m;
+        });
+      }
+    });
+    for (std::size_t i = 0; i < x.size(); ++i)
+      self.push_back(1 / (6 * kPi * a[i]) -
+                     kernel(radius_class[i], radius_class[i]).at(0).identity);
+  }
+
+  void add_near(const VecX& f, VecX& u) const {
+    const bool periodic = settings.box.has_value();
+    const Vec3 size = extent();
+    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        Vec3 sum = self[i] * f.segment<3>(static_cast<Index>(3 * i));
+        for (std::size_t s = row[i]; s < row[i + 1]; ++s) {
+          const auto j = static_cast<std::size_t>(other[s]);
+          Vec3 r = x[i] - x[j];
+          if (periodic)
+            for (int d = 0; d < 3; ++d) r[d] -= size[d] * std::round(r[d] / size[d]);
+          const Vec3 g = f.segment<3>(static_cast<Index>(3 * j));
+          sum += pair[s].identity * g + pair[s].along * r.dot(g) * r;
+        }
+        u.segment<3>(static_cast<Index>(3 * i)) += sum / settings.viscosity;
+      }
+    });
+  }
+
+  void add_pairs(const VecX& f, VecX& u) const {
+    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        Vec3 sum = f.segment<3>(static_cast<Index>(3 * i)) / (6 * kPi * a[i]);
+        for (std::size_t j = 0; j < x.size(); ++j) {
+          if (j == i) continue;
+          const Vec3 r = x[i] - x[j], g = f.segment<3>(static_cast<Index>(3 * j));
+          const double square = r.squaredNorm();
+          const RpyPair m = rpy_pair(std::sqrt(square), a[i], a[j]);
+          sum += m.identity * g;
+          if (square > 0) sum += (m.along * r.dot(g) / square) * r;
+        }
+        u.segment<3>(static_cast<Index>(3 * i)) += sum / settings.viscosity;
+      }
+    });
+  }
+
+  /// All wave vectors that count, one of each ±k.
+  void find_waves() {
+    const Vec3 size = extent();
+    const double last = 2 * xi * std::sqrt(-std::log(kExact) + 5);
+    std::array<int, 3> n;
+    for (int d = 0; d < 3; ++d) n[d] = static_cast<int>(std::ceil(last * size[d] / (2 * kPi)));
+    for (int i = 0; i <= n[0]; ++i)
+      for (int j = -n[1]; j <= n[1]; ++j)
+        for (int k = -n[2]; k <= n[2]; ++k) {
+          if (i == 0 && (j < 0 || (j == 0 && k <= 0))) continue;
+          const Vec3 wave = 2 * kPi * Vec3(i, j, k).cwiseQuotient(size);
+          if (wave.norm() < last) waves.push_back(wave);
+        }
+  }
+
+  /// Plain Ewald sum: structure factors of every wave vector.
+  void add_waves(const VecX& f, VecX& u) const {
+    const double volume = extent().prod();
+    constexpr std::size_t kWaves = 256;
+    std::vector<VecX> partial(chunk_count(waves.size(), kWaves));
+    parallel_for_chunks(
+        waves.size(), kWaves, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+          VecX& out = partial[chunk];
+          out.setZero(f.size());
+          std::vector<double> cosine(x.size()), sine(x.size());
+          for (std::size_t w = begin; w < end; ++w) {
+            const Vec3& k = waves[w];
+            const Vec3 unit = k.normalized();
+            std::vector<Vec3> c(radii.size(), Vec3::Zero()), s(radii.size(), Vec3::Zero());
+            for (std::size_t i = 0; i < x.size(); ++i) {
+              const double phase = k.dot(x[i]);
+              cosine[i] = std::cos(phase);
+              sine[i] = std::sin(phase);
+              const Vec3 g = f.segment<3>(static_cast<Index>(3 * i));
+              const auto p = static_cast<std::size_t>(radius_class[i]);
+              c[p] += cosine[i] * g;
+              s[p] += sine[i] * g;
+            }
+            for (std::size_t q = 0; q < radii.size(); ++q) {
+              Vec3 even = Vec3::Zero(), odd = Vec3::Zero();
+              for (std::size_t p = 0; p < radii.size(); ++p) {
+                const double m = 2 * internal::wave_amplitude(k.norm(), xi, radii[p], radii[q]);
+                even += m * (c[p] - unit.dot(c[p]) * unit);
+                odd += m * (s[p] - unit.dot(s[p]) * unit);
+              }
+              for (std::size_t i = 0; i < x.size(); ++i)
+                if (static_cast<std::size_t>(radius_class[i]) == q)
+                  out.segment<3>(static_cast<Index>(3 * i)) += cosine[i] * even + sine[i] * odd;
+            }
+          }
+        });
+    for (const VecX& part : partial) u += part / (volume * settings.viscosity);
+  }
+};
+
+RpyMobility::RpyMobility(std::vector<Vec3> centres, std::vector<double> radii,
+                         const RpySettings& settings)
+    : impl_(std::make_unique<Impl>()) {
+  Impl& m = *impl_;
+  m.x = std::move(centres);
+  m.a = std::move(radii);
+  m.settings = settings;
+  m.check();
+  m.plain = settings.tolerance < kPlainSums;
+  m.split = !m.x.empty() && (settings.box.has_value() ||
+                             (!m.plain && static_cast<Index>(m.x.size()) > settings.direct_up_to));
+  if (!m.split) return;
+  m.classify();
+  const GridRule* rule = std::begin(kGridRules);
+  while (rule->tolerance > 1.001 * settings.tolerance) ++rule;
+  m.choose(*rule);
+  m.build_near();
+  if (m.plain)
+    m.find_waves();
+  else
+    m.grid.emplace(m.x, m.radius_class, m.radii, m.xi, rule->spacing / m.xi, rule->order,
+                   settings.box);
+}
+RpyMobility::~RpyMobility() = default;
+RpyMobility::RpyMobility(RpyMobility&&) noexcept = default;
+RpyMobility& RpyMobility::operator=(RpyMobility&&) noexcept = default;
+
+Index RpyMobility::count() const { return static_cast<Index>(impl_->x.size()); }
+bool RpyMobility::is_direct() const { return !impl_->split || impl_->plain; }
+
+void RpyMobility::apply(const VecX& f, VecX& u) const {
+  const Impl& m = *impl_;
+  if (f.size() != 3 * count())
+    throw Error("mobility", "three forces per sphere are needed, found " +
+                                std::to_string(f.size()) + " numbers for " +
+                                std::to_string(count()) + " spheres");
+  VecX sum = VecX::Zero(f.size());
+  if (!m.split) {
+    m.add_pairs(f, sum);
+  } else {
+    m.add_near(f, sum);
+    if (m.plain)
+      m.add_waves(f, sum);
+    else
+      m.grid->add(f, m.settings.viscosity, sum);
+  }
+  u.swap(sum);
+}
+
+}  // namespace orthant
