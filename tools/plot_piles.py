@@ -17,6 +17,8 @@ import subprocess
 import matplotlib
 
 matplotlib.use("Agg")
+matplotlib.rcParams["svg.fonttype"] = "none"
+matplotlib.rcParams["svg.hashsalt"] = "orthant"
 import matplotlib.pyplot as plt  # noqa: E402
 
 OURS = ("fast5", "fast10", "fast20", "fast30", "fast50", "fast100")
@@ -67,6 +69,7 @@ def draw(rows: dict[tuple[str, str], dict[str, float]], title: str, out: pathlib
                           label=f"Orthant {method.replace('standard1', 'standard, 1')}")
         axis.set_xscale("log")
         axis.set_yscale("log")
+        axis.margins(y=0.15)
         axis.set_title(scene if column.startswith("overlap") else "settled: speed", fontsize=10)
         axis.set_xlabel("processor time per step [ms]", fontsize=9)
         axis.set_ylabel(label, fontsize=9)
@@ -75,7 +78,7 @@ def draw(rows: dict[tuple[str, str], dict[str, float]], title: str, out: pathlib
     figure.suptitle(title, fontsize=10)
     figure.tight_layout(rect=(0, 0.09, 1, 1))
     figure.legend(handles, labels, loc="lower center", ncol=4, fontsize=9, frameon=False)
-    figure.savefig(out)
+    figure.savefig(out, metadata={"Date": None})
     plt.close(figure)
 
 
@@ -102,7 +105,7 @@ def main() -> None:
             raise SystemExit(done.stderr.strip())
         text = done.stdout
         print(text, end="")
-    heading = text.splitlines()[0].replace("500 sphere", "500 spheres")
+    heading = text.splitlines()[0].replace(" sphere,", " spheres,")
     draw(read(text), heading, args.out / f"piles_{args.count}.svg")
 
 

@@ -280,8 +280,8 @@ class Run {
       since = change.squares <= 0.25 * halved ? 0 : since + 1;
       if (since == 0) halved = change.squares;
       const bool stalls = settings_.patience > 0 && since > settings_.patience;
-      if (result_.newton_steps < settings_.newton_steps &&
-          (stalls || error(change) <= next_newton)) {
+      if (result_.newton_steps < settings_.newton_steps && settings_.compliance > 0 &&
+          crew_ == nullptr && (stalls || error(change) <= next_newton)) {
         if (newton_phase()) {  // a new place: nothing is known about the change of its sweeps
           momentum = {};
           halved = kInfinity;

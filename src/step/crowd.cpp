@@ -50,7 +50,8 @@ bool has_crowd(StepRun& run) {
 }
 
 /// What the words promise, where no setting says otherwise; docs/run.md has the same table.
-SweepSettings promise_of(const StepSettings& s) {
+/// `whole`: it is not cut into cells.
+SweepSettings promise_of(const StepSettings& s, bool whole) {
   const bool fast = s.accuracy == Accuracy::Fast;
   SweepSettings out;
   out.compliance = s.crowd_compliance > 0 ? s.crowd_compliance : fast ? 1e-4 : 1e-3;
@@ -59,9 +60,12 @@ SweepSettings promise_of(const StepSettings& s) {
   out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
   // Without a tolerance of its own `fast` is a number of sweeps.
   out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
-  if (out.tolerance < out.newton_from) {
-    // Sweeps alone would take thousands: they lead Newton's method to its basin.
-    if (s.crowd_sweeps == 0) out.max_sweeps = 4000;
+  // Sweeps alone would take thousands, or go round in a cycle: they lead Newton's method to its
+  // basin. Larger crowds are swept alone, with the same bits on any number of ranks; there one
+  // factorisation costs hundreds of sweeps.
+  const bool tight = out.tolerance < out.newton_from;
+  if (s.crowd_sweeps == 0 && (tight || (whole && !out.single))) out.max_sweeps = 4000;
+  if (whole && !out.single) {
     out.newton_steps = 30;
     out.patience = 300;
   }
@@ -496,7 +500,8 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   fill_contacts(run, dt);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  SweepSettings settings = promise_of(run.settings);
+  const bool whole = work.crew == nullptr && work.contacts.contacts.size() < kCutContacts;
+  SweepSettings settings = promise_of(run.settings, whole);
   settings.speed = reference_speed(run, dt);
   settings.crew = work.crowd.crew;
   const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
