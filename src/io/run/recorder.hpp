@@ -38,7 +38,7 @@ class Recorder {
   void add_nodes(const State& state);
   void add_contacts(const WarmStart& warm, const StepRecord* record);
   void add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
-                   double gap, const Vec3* impulse, ContactSetWord set);
+                   double gap, const Vec3* impulse, ContactState set);
 
   const LoadedScene& scene_;
   std::string folder_;
