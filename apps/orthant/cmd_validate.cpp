@@ -110,6 +110,10 @@ void add_validate(Program& program) {
   command.option("--first", options->random.first, "number of the first scene; default 0")
       .value_name("I");
   command
+      .option("--threads", options->random.threads,
+              "random scenes judged at once; 0, the default: as many as there are cores")
+      .value_name("N");
+  command
       .option("--keep", options->random.directory,
               "folder for the scenes that fail; default random_failures")
       .value_name("DIR");

@@ -6,10 +6,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
+#include "orthant/base/thread_scope.hpp"
 #include "validate/random_scene.hpp"
 
 namespace orthant::validation {
@@ -130,13 +133,27 @@ std::string Campaign::json() const {
 Campaign run_campaign(const CampaignSettings& settings) {
   Campaign campaign;
   campaign.settings = settings;
+  const auto name_of_scene = [&](std::uint64_t i) {
+    return "random-" + std::to_string(settings.seed) + "-" + std::to_string(settings.first + i);
+  };
+  std::vector<SceneJudgement> judged(settings.count);
+  std::mutex progress;
+  std::uint64_t done = 0;
+  {
+    const ThreadScope threads(settings.threads);
+    parallel_for(judged.size(), 1, [&](std::size_t begin, std::size_t end) {
+      const ThreadScope alone(1);  // a scene is small
+      for (std::size_t i = begin; i < end; ++i) {
+        judged[i] = judge_scene(random_scene(settings.seed, settings.first + i), name_of_scene(i),
+                                settings.inputs);
+        if (!settings.progress) continue;
+        const std::lock_guard lock(progress);
+        settings.progress(++done);
+      }
+    });
+  }
   for (std::uint64_t i = 0; i < settings.count; ++i) {
-    if (settings.progress) settings.progress(i);
-    const std::uint64_t number = settings.first + i;
-    const std::string text = random_scene(settings.seed, number);
-    SceneJudgement one =
-        judge_scene(text, "random-" + std::to_string(settings.seed) + "-" + std::to_string(number),
-                    settings.inputs);
+    SceneJudgement& one = judged[i];
     Campaign::Counts& counts = one.events ? campaign.with_events : campaign.without_events;
     ++counts[static_cast<std::size_t>(one.finding)];
     if (one.events && one.passive) ++campaign.passive_with_events;
@@ -147,8 +164,8 @@ Campaign run_campaign(const CampaignSettings& settings) {
     if (!settings.directory.empty()) {
       std::filesystem::create_directories(settings.directory);
       campaign.files.push_back(settings.directory + "/" + one.name + ".yaml");
-      write_file(campaign.files.back(),
-                 "# " + finding_text(one.finding) + ": " + one.what + "\n" + text);
+      write_file(campaign.files.back(), "# " + finding_text(one.finding) + ": " + one.what + "\n" +
+                                            random_scene(settings.seed, settings.first + i));
     }
     campaign.failures.push_back(std::move(one));
   }

@@ -17,8 +17,10 @@ struct CampaignSettings {
   std::uint64_t count = 100, seed = 1;
   std::uint64_t first = 0;  ///< number of the first scene: a long campaign may be cut into parts
   int inputs = 9;           ///< measured in each scene
+  int threads = 0;          ///< scenes judged at once; 0: as many as there are cores
   /// Where the scenes that break a promise are written; made when the first is. Empty: nowhere.
   std::string directory = {};
+  /// Called after each scene, one call at a time.
   std::function<void(std::uint64_t done)> progress = {};
 };
 
@@ -46,7 +48,8 @@ struct Campaign {
   std::string json() const;
 };
 
-/// Scenes first … first + count − 1 of the seed. The same result on every run.
+/// Scenes first … first + count − 1 of the seed. The same result on every run, with any number of
+/// threads.
 Campaign run_campaign(const CampaignSettings& settings);
 
 /// The scene in a file, by all its inputs: a table for a person. `failed`: it breaks a promise.

@@ -134,7 +134,14 @@ void append_contacts(const Model& model, const Parameters& parameters, const Ste
                                : 0;
     if (w[0] > opening + still) continue;
     std::string letters;
-    letters += count == 1 ? 'c' : slip > still ? 'l' : 's';
+    // Impulses of redundant contacts are not unique: on the cone, the motion alone decides.
+    const bool slides = classify({.normal = 1,
+                                  .tangent = material.friction,
+                                  .slip = slip,
+                                  .friction = material.friction,
+                                  .speed = still / kStill},
+                                 kStill) == ContactState::Slide;
+    letters += count == 1 ? 'c' : slides ? 'l' : 's';
     if (roll > still) letters += 'r';
     if (!impact && rows.beta != 1) {  // b_n has a kink where the gap closes
       const double tolerance =

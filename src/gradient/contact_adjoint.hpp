@@ -311,7 +311,7 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
     const double approach = add_approach(y[0] * s * epsilon);
     by_restitution = y[0] * s * approach;
     r.inputs().scale += y[0] * epsilon * approach;
-  } else if (block.branch != BiasBranch::None) {
+  } else if (block.branch != BiasBranch::None && block.branch != BiasBranch::DeadBand) {
     if (block.branch == BiasBranch::Trial) add_approach(-y[0]);
     const double factor = block.branch == BiasBranch::Overlap ? beta : 1.0;
     c.by_gap += y[0] * factor / h;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "gradient/smoothing.hpp"
 #include "orthant/math/law_kernel.hpp"
@@ -15,19 +14,6 @@ namespace {
 
 void set_identity(double* P, int n, double value) {
   for (int i = 0; i < n; ++i) P[i * n + i] = value;
-}
-
-/// Border distances of z relative to its size: 0 on a border of stick, slide and separate.
-double cone_margin(const Law& law, const double* z, double size) {
-  const ConeGroups groups = groups_of(law);
-  double stick = std::numeric_limits<double>::infinity(), polar = z[0];
-  for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g) {
-    if (groups.size[g] == 0) continue;
-    const double length = norm_of(z + at, groups.size[g]);
-    stick = std::min(stick, std::abs(groups.c[g] * z[0] - length));
-    polar += groups.c[g] * length;
-  }
-  return size > 0 ? std::min({1.0, stick / size, std::abs(polar) / size}) : 0.0;
 }
 
 /// One element of the generalised Jacobian of a cone block: P, and the row of G beyond the
@@ -67,28 +53,14 @@ double closed_share(KinkChoice kink) {
 void separable_block(const Law& law, const double* z, const double* size,
                      const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out) {
   for (int i = 0; i < law.dim; ++i) {
-    double P = 0;
-    ContactState state = ContactState::Separate;
-    const double lo = law.kind == LawKind::Box ? law.lo : 0.0;
-    const double hi = law.kind == LawKind::Box ? law.hi : std::numeric_limits<double>::infinity();
-    if (law.kind == LawKind::Free) {
-      P = 1;
-      state = ContactState::Stick;
-    } else if (law.kind != LawKind::Zero) {
-      const double to_border = std::min(std::abs(z[i] - lo), std::abs(z[i] - hi));
-      const double margin = size[i] > 0 ? std::min(1.0, to_border / size[i]) : 0.0;
-      out.margin = std::min(out.margin, margin);
-      if (margin <= s.floating_tolerance && lo < hi) {
-        state = ContactState::Floating;
-        P = closed_share(kink);
-      } else if (z[i] > lo && z[i] < hi) {
-        state = ContactState::Stick;
-        P = 1;
-      }
-      if (law.kind == LawKind::Box) (z[i] <= lo ? out.by_lo : out.by_hi)[i] = 1 - P;
-    }
+    const ContactClass set = classify_entry(law, z[i], size[i], s.floating_tolerance);
+    const double P = set.state == ContactState::Stick      ? 1
+                     : set.state == ContactState::Floating ? closed_share(kink)
+                                                           : 0;
+    out.margin = std::min(out.margin, set.margin);
+    if (law.kind == LawKind::Box) (z[i] <= law.lo ? out.by_lo : out.by_hi)[i] = 1 - P;
     out.P[i * law.dim + i] = out.PG[i * law.dim + i] = P;
-    out.state[i] = state;
+    out.state[i] = set.state;
   }
 }
 
@@ -97,18 +69,15 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
   const int n = law.dim;
   const ProjectionDerivative here = projection_derivative(law, z);
   const ShiftDerivative shift = shift_derivative(law, w);
-  out.margin = cone_margin(law, z, size);
-  ContactState state = here.region == ConeRegion::Stick   ? ContactState::Stick
-                       : here.region == ConeRegion::Slide ? ContactState::Slide
-                                                          : ContactState::Separate;
+  const ContactClass set = classify_cone(law, z, size, s.floating_tolerance);
+  out.margin = set.margin;
   ConeElement closed, open;
   double weight = 1;  // of the closed element
   closed.take(here, n);
   std::copy(shift.row, shift.row + n, closed.row);
-  if (out.margin <= s.floating_tolerance) {
+  if (set.state == ContactState::Floating) {
     // The two regions that meet at z: stick | slide on the mantle, slide | separate on the polar
     // cone, stick | separate at the tip. A nudge along the normal enters each.
-    state = ContactState::Floating;
     weight = closed_share(kink);
     std::copy(shift.row, shift.row + n, open.row);
     if (norm_of(z, n) <= s.floating_tolerance * size) {
@@ -136,7 +105,7 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
         weight * closed.by_mu[r] + (1 - weight) * open.by_mu[r] - tau * out.P[r * n] * shift.g;
     out.by_mu_r[r] = weight * closed.by_mu_r[r] + (1 - weight) * open.by_mu_r[r] -
                      tau * out.P[r * n] * shift.g_r;
-    out.state[r] = state;
+    out.state[r] = set.state;
   }
 }
 

@@ -49,6 +49,7 @@ namespace internal {
 namespace {
 
 constexpr double kDepends = 1e-6;  // of the derivative: less is rounding
+constexpr double kStill = 1e-9;    // of the speeds around: does not turn
 constexpr Index kFace = 4;         // contacts of one face that are more than it needs
 constexpr const char* kOpen =
     "redundant contacts slide and leave the motion open: the derivative is that of the answer "
@@ -82,13 +83,6 @@ class Loops {
   std::vector<std::size_t> root_;
 };
 
-double largest(const SolveInputs& x) {
-  double size = std::abs(x.duration);
-  for (const VecX* part : {&x.q, &x.v, &x.u, &x.parameters})
-    if (part->size() > 0) size = std::max(size, part->cwiseAbs().maxCoeff());
-  return size;
-}
-
 }  // namespace
 
 bool Stage::may_be_redundant(bool forwards) const {
@@ -102,6 +96,7 @@ bool Stage::may_be_redundant(bool forwards) const {
     if (!loops.join(model, joint.a, joint.b)) return true;
   const std::vector<Contact>& contacts = r.contacts.contacts;
   Index face = 0, sliding = 0;  // contacts of a pair that push, those of them that slide
+  std::size_t first = 0;        // of the face
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     const Contact& one = contacts[c];
     if (c == 0 || one.body_a != contacts[c - 1].body_a || one.body_b != contacts[c - 1].body_b)
@@ -113,6 +108,8 @@ bool Stage::may_be_redundant(bool forwards) const {
       continue;
     ++face;
     sliding += certificate().states[row] == ContactState::Slide;
+    if (face == 1) first = c;
+    if (face > 1 && face_may_contradict(c, first)) return true;
     if (forwards && face >= kFace && sliding > 0 &&
         assembly_.problem.laws[static_cast<std::size_t>(assembly_.blocks[c].block)].is_exact())
       return true;
@@ -120,6 +117,85 @@ bool Stage::may_be_redundant(bool forwards) const {
         (one.normal - contacts[c - 1].normal).norm() < 1e-9)
       continue;
     if (!loops.join(model, one.body_a, one.body_b)) return true;
+  }
+  return false;
+}
+
+bool Stage::face_may_contradict(std::size_t c, std::size_t other) const {
+  const ContactBlock &a = assembly_.blocks[c], &b = assembly_.blocks[other];
+  const auto bounces = [](const ContactBlock& x) { return x.branch == BiasBranch::Restitution; };
+  if (bounces(a) != bounces(b)) return true;
+  // At restitution 0 the derivative by it is that of contacts that begin to bounce.
+  if (a.material.restitution == 0 && context_.record_->rows.restitution &&
+      would_bounce(c) != would_bounce(other))
+    return true;
+  if (a.dim == 1) return false;
+  // Soft contacts let the face turn, and friction at other heights then turns it as well.
+  if (a.material.compliance > 0) return true;
+  // Where one rolls on the other, friction at other heights asks for other speeds.
+  const Contact& contact = context_.record_->contacts.contacts[c];
+  Vec3 spin = Vec3::Zero();
+  double speed = 0;
+  for (const auto& [id, sign] : {std::pair{contact.body_a, 1.0}, {contact.body_b, -1.0}}) {
+    const Body& body = context_.model->body(id);
+    const VecX& v = body.is_dynamic() ? context_.record_->solution.v : context_.record_->v;
+    if (body.v_begin == kNone) continue;
+    const double* x = v.data() + body.v_begin;
+    spin += sign * (body.planar ? Vec3(0, 0, x[2]) : Vec3(x[3], x[4], x[5]));
+    speed = std::max(speed, v.segment(body.v_begin, body.v_size).cwiseAbs().maxCoeff());
+  }
+  spin -= spin.dot(contact.normal) * contact.normal;
+  return spin.norm() > kStill * (speed + context_.settings->h);
+}
+
+bool Stage::would_bounce(std::size_t c) const {
+  const SolveRecord& r = *context_.record_;
+  return gap_rate(*context_.model, r.q, r.v, r.contacts.contacts[c]) <
+         -r.rows.restitution_threshold;
+}
+
+bool Stage::all_stick(const Solution& free) const {
+  for (Index i = 0; i < free.lambda.size(); ++i)
+    if (free.lambda[i] != 0 &&
+        certificate().states[static_cast<std::size_t>(i)] == ContactState::Slide &&
+        std::abs(free.lambda[i]) > kNothing * free.lambda.cwiseAbs().maxCoeff())
+      return false;
+  return true;
+}
+
+bool Stage::may_hold_as_well() {
+  // Impulses λ of a contact that parts with w would make it hold or slide: N λ + w in its place,
+  // which needs λ·w = −λ·Nλ < 0, so w_n < μ |w_t|.
+  const CanonicalProblem& p = assembly_.problem;
+  const SolveKind kind = context_.record_->kind;
+  if (kind != SolveKind::Step && kind != SolveKind::Impact) return false;
+  for (const ContactBlock& block : assembly_.blocks) {
+    if (block.dim < 2) continue;
+    const Law& law = p.laws[static_cast<std::size_t>(block.block)];
+    if (law.kind != LawKind::Coulomb) continue;
+    const auto w = gradient_->answer().w.segment(block.row, law.dim);
+    const double slip = w.tail(law.dim - 1).norm();
+    if (gradient_->answer().lambda[block.row] > 0 || !(w[0] > 0) || !(w[0] < law.mu * slip))
+      continue;
+    MatX N(law.dim, law.dim);
+    ResidualDerivative change = zero_residual(p);
+    for (Index i = 0; i < law.dim; ++i) {
+      change.balance.setZero();
+      p.D.multiply_transpose_add(1, VecX::Unit(p.row_count(), block.row + i), change.balance);
+      VecX moved = VecX::Zero(p.row_count());
+      p.D.multiply_add(1, gradient_->tangent(change).v, moved);
+      N.col(i) = moved.segment(block.row, law.dim);
+    }
+    VecX hold = -N.ldlt().solve(w);
+    if (hold.allFinite() && hold[0] > 0 && hold.tail(law.dim - 1).norm() <= law.mu * hold[0])
+      return true;
+    VecX along = VecX::Zero(law.dim);  // friction against the slip
+    along[0] = 1;
+    along.tail(law.dim - 1) = -law.mu / slip * w.tail(law.dim - 1);
+    const VecX response = N * along;
+    if (!(response[0] < 0)) continue;
+    const VecX after = w - w[0] / response[0] * response;
+    if (after.tail(law.dim - 1).dot(along.tail(law.dim - 1)) < 0) return true;
   }
   return false;
 }
@@ -133,13 +209,37 @@ const Solution* Stage::other_impulses(bool forwards) {
 }
 
 void Stage::compare_impulses(const SolveInputs& found, const SolveInputs& other) {
-  SolveInputs change = other;
-  change.q -= found.q;
-  change.v -= found.v;
-  change.u -= found.u;
-  change.parameters -= found.parameters;
-  change.duration -= found.duration;
-  if (largest(change) > kDepends * std::max(largest(found), largest(other))) reason_ = kAmbiguous;
+  // Each kind of input by itself, in its own units; parameters by what their own size does.
+  const auto differ = [](const VecX& a, const VecX& b) {
+    return a.size() > 0 &&
+           (a - b).cwiseAbs().maxCoeff() >
+               kDepends * std::max(a.cwiseAbs().maxCoeff(), b.cwiseAbs().maxCoeff());
+  };
+  const VecX size = context_.parameters->values.unaryExpr(
+      [](double value) { return value == 0 ? 1 : std::abs(value); });
+  if (differ(found.q, other.q) || differ(found.v, other.v) || differ(found.u, other.u) ||
+      differ(found.parameters.cwiseProduct(size), other.parameters.cwiseProduct(size)) ||
+      std::abs(found.duration - other.duration) >
+          kDepends * std::max(std::abs(found.duration), std::abs(other.duration))) {
+    if (starts_) {
+      reason_ = kAmbiguous;
+    } else {  // a change of the start may not get here
+      const double largest =
+          std::max({found.q.cwiseAbs().maxCoeff(), found.v.cwiseAbs().maxCoeff(),
+                    other.q.cwiseAbs().maxCoeff(), other.v.cwiseAbs().maxCoeff()});
+      add_contradiction(found, other, largest);
+    }
+  }
+}
+
+void Stage::add_contradiction(const SolveInputs& from, const SolveInputs& to, double size) {
+  if (!(size > 0)) return;
+  if (!contradicts_) against_.set_zero(*context_.model);
+  contradicts_ = true;
+  against_.q += (to.q - from.q) / size;
+  against_.v += (to.v - from.v) / size;
+  against_.u += (to.u - from.u) / size;
+  against_.parameters += (to.parameters - from.parameters) / size;
 }
 
 void Stage::compare_tangents(const VecX& by_other, const VecX& found) {

@@ -37,10 +37,29 @@ void check_size(const MatX& x, Index rows, Index columns, const char* what) {
   if (!x.allFinite()) throw Error(what, "must be finite");
 }
 
+/// Of the first step of a rollout, and of the others.
+struct SettingsOfSteps {
+  explicit SettingsOfSteps(const StepGradientSettings& settings) : first(settings), later(settings) {
+    later.starts = false;
+  }
+  const StepGradientSettings& at(Index step) const { return step == 0 ? first : later; }
+  StepGradientSettings first, later;
+};
+
 constexpr double kRounding = 1e-15;  // of the largest derivative by a state
 
 double largest(const VecX& x) { return x.size() == 0 ? 0 : x.cwiseAbs().maxCoeff(); }
 double largest(const StateCotangent& g) { return std::max(largest(g.q), largest(g.v)); }
+
+/// Changes that grow so much on the way: rounding and the residuals of the solves grow as well.
+constexpr double kGrowth = 1e8;
+
+void refuse_growth(RolloutCertificate& all) {
+  if (!all.exact) return;
+  all.exact = false;
+  all.first_inexact = 0;
+  all.reason = "step 0: a change grows by more than 1e8 on the way, and rounding with it";
+}
 
 void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   ++all.steps;
@@ -83,13 +102,14 @@ class Choices {
     active_ = !tied && used.solution.kink == KinkChoice::Clamp &&
               used.solution.mode == GradientMode::Exact;
     for (std::size_t k = 0; k < 2; ++k) {
-      other_[k].settings = used;
-      other_[k].settings.solution.kink = k == 0 ? KinkChoice::Separate : KinkChoice::Alternate;
+      StepGradientSettings other = used;
+      other.solution.kink = k == 0 ? KinkChoice::Separate : KinkChoice::Alternate;
+      other_[k].settings = SettingsOfSteps(other);
     }
   }
 
-  /// Step `step` gave `before` for `after`.
-  void pull(const RolloutTape& tape, const StepRecord& record, StepGradient& step,
+  /// Step `step`, of number `index`, gave `before` for `after`.
+  void pull(const RolloutTape& tape, Index index, const StepRecord& record, StepGradient& step,
             const StateCotangent& after, std::span<const SolveCotangent> solves,
             const StepCotangent& before, bool floats) {
     if (!active_) return;
@@ -108,7 +128,8 @@ class Choices {
         now.v.setZero(before.v.size());
       }
       if (floats) {
-        StepGradient chosen(*tape.model, tape.parameters, tape.settings, record, other.settings);
+        StepGradient chosen(*tape.model, tape.parameters, tape.settings, record,
+                            other.settings.at(index));
         StepCotangent change = chosen.pull_back(after, solves);
         change.q -= before.q;
         change.v -= before.v;
@@ -153,7 +174,7 @@ class Choices {
  private:
   static constexpr double kNoticed = 1e-9;
   struct Other {
-    StepGradientSettings settings;
+    SettingsOfSteps settings{StepGradientSettings{}};
     StateCotangent by;
     VecX parameters;
     double by_controls = 0;
@@ -167,6 +188,58 @@ class Choices {
   bool active_ = false;
   double size_ = 0;
   Other other_[2];
+};
+
+/// Redundant rows must stay consistent under every change of the start: what would contradict them
+/// in a step is carried back to it. Most of it ends on the way, for contacts stay closed.
+class Contradictions {
+ public:
+  void pull(Index index, StepGradient& step) {
+    if (largest(by_) > kEnded) {
+      const StepCotangent now = step.pull_back(by_);
+      by_ = {now.q, now.v};
+      by_controls_ = std::max(by_controls_, largest(now.u));
+      add(now.parameters);
+    } else {
+      by_ = {};
+    }
+    const StepCotangent* here = step.contradiction();
+    if (here == nullptr) return;
+    if (index > 0) {  // of the first step the certificate has it
+      if (by_.q.size() == 0) by_ = {VecX::Zero(here->q.size()), VecX::Zero(here->v.size())};
+      by_.q += here->q;
+      by_.v += here->v;
+      step_ = index;
+    }
+    by_controls_ = std::max(by_controls_, largest(here->u));
+    add(here->parameters);
+  }
+
+  void note(const VecX& parameters, RolloutCertificate& all) const {
+    if (std::max(largest(by_), by_controls_) > kContradicts) {
+      ++all.kinks;
+      if (all.kink.empty()) {
+        all.first_kink = step_;
+        all.kink = "step " + std::to_string(step_) + ": a change contradicts redundant contacts";
+      }
+    }
+    for (Index i = 0; i < parameters_.size(); ++i) {
+      const double size = parameters[i] == 0 ? 1 : std::abs(parameters[i]);
+      const EdgeParameter one{i, false};
+      if (std::abs(parameters_[i]) * size > kContradicts) internal::merge_edges({&one, 1}, all.edges);
+    }
+  }
+
+ private:
+  static constexpr double kEnded = 1e-10, kContradicts = 1e-7;  // of terms of size 1
+  void add(const VecX& parameters) {
+    if (parameters_.size() == 0) parameters_.setZero(parameters.size());
+    parameters_ += parameters.cwiseAbs();
+  }
+  StateCotangent by_;
+  VecX parameters_;
+  double by_controls_ = 0;
+  Index step_ = 0;
 };
 
 /// A workspace for steps in the memory of the last one: to make one anew costs what a step of one
@@ -290,17 +363,21 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     if (loss.v.size() > 0) g.v += loss.v.col(i);
   };
   Records records(tape);
+  const SettingsOfSteps settings(gradient);
   Choices choices(tape.settings, gradient);
+  Contradictions contradictions;
   double size = 0;  // largest derivative by a state so far
+  double size_of_loss = 0;
   StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
-    StepGradient step(model, tape.parameters, tape.settings, records.at(i), gradient);
+    StepGradient step(model, tape.parameters, tape.settings, records.at(i), settings.at(i));
     const std::span<const SolveCotangent> solves =
         loss.solves.empty() ? std::span<const SolveCotangent>()
                             : std::span<const SolveCotangent>(loss.solves[i]);
     // What rounding left of a derivative that ended: a product of it says nothing. Kinks are named
     // all the same, another side may go on.
+    if (size == 0) size_of_loss = largest(g);
     size = std::max(size, largest(g));
     if (solves.empty() && largest(g) < kRounding * size && choices.ended()) {
       g.q.setZero();
@@ -312,12 +389,15 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
     note(step.certificate(), i, out.certificate);
+    if (out.certificate.exact) contradictions.pull(i, step);
     if (out.certificate.exact)
-      choices.pull(tape, records.at(i), step, g, solves, before, step.certificate().floating > 0);
+      choices.pull(tape, i, records.at(i), step, g, solves, before, step.certificate().floating > 0);
     g.q.swap(before.q);
     g.v.swap(before.v);
   }
   choices.settle(out.parameters, out.certificate);
+  contradictions.note(tape.parameters.values, out.certificate);
+  if (largest(StateCotangent{g.q, g.v}) > kGrowth * size_of_loss) refuse_growth(out.certificate);
   add_loss(0);
   out.q = std::move(g.q);
   out.v = std::move(g.v);
@@ -341,9 +421,10 @@ RolloutTangent rollout_tangent(const RolloutTape& tape, const StepTangent& chang
   out.q.col(0) = d.q;
   out.v.col(0) = d.v;
   Records records(tape);
+  const SettingsOfSteps settings(gradient);
   for (Index i = 0; i < tape.steps; ++i) {
     if (controls.size() > 0) d.u = controls.col(i);
-    StepGradient step(model, tape.parameters, tape.settings, records.at(i), gradient);
+    StepGradient step(model, tape.parameters, tape.settings, records.at(i), settings.at(i));
     StateTangent next = step.push_forward(d);
     note(step.certificate(), i, out.certificate);
     out.q.col(i + 1) = next.q;

@@ -65,20 +65,6 @@ BlockRows with_values(const BlockRows& A, const std::vector<double>& values) {
 
 }  // namespace
 
-std::string_view name_of(ContactState state) {
-  switch (state) {
-    case ContactState::Stick:
-      return "stick";
-    case ContactState::Slide:
-      return "slide";
-    case ContactState::Separate:
-      return "separate";
-    case ContactState::Floating:
-      return "floating";
-  }
-  return "unknown";
-}
-
 ProblemDerivative zero_derivative(const CanonicalProblem& p) {
   ProblemDerivative d;
   d.k = VecX::Zero(p.velocity_count());

@@ -14,6 +14,11 @@
 namespace orthant::internal {
 namespace {
 
+constexpr const char* kHoldsAsWell =
+    "friction leaves the motion open: a contact that parts could hold as well";
+
+constexpr double kRounding = 1e-5;  // of the tolerance of gaps: the sign of less says nothing
+
 /// Change of a user's derivatives along a step that counts, as a rate over the body's mass [1/s]:
 /// smaller ones are the noise of derivatives found by differences.
 constexpr double kBent = 1e-8;
@@ -90,6 +95,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   medium_ = {x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng};
   round_end_.clear();
   reason_.clear();
+  starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
+  contradiction_known_ = contradicts_ = false;
   const Model& model = x.model;
   const Parameters& parameters = x.parameters;
   const StepSettings& settings = x.settings;
@@ -126,6 +133,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
+  if (may_hold_as_well()) reason_ = kHoldsAsWell;
   if (record.scaled && works_from_outside())
     reason_ =
         "bodies whose motion is given do work in an impact: the scale of its restitution is held";
@@ -180,8 +188,15 @@ void Stage::assemble() {
                           r.contacts.flexible);
   }
   // The branches are those of the step, whatever the same numbers would say again.
-  for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c)
-    assembly_.blocks[c].branch = r.branches[c];
+  for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c) {
+    BiasBranch& branch = assembly_.blocks[c].branch = r.branches[c];
+    if (branch != BiasBranch::Resting || starts_) continue;
+    const bool rigid = c < contacts.size();
+    const std::size_t soft = rigid ? 0 : c - contacts.size();
+    const double gap = rigid ? contacts[c].gap : r.contacts.flexible[soft].gap;
+    const double size = rigid ? contacts[c].size : r.contacts.flexible[soft].size;
+    if (gap < -kRounding * settings.projection_tolerance * size) branch = BiasBranch::Overlap;
+  }
 }
 
 bool Stage::works_from_outside() const {

@@ -52,6 +52,10 @@ class Stage {
   void pull_gain(SolveInputs& in);
   double push_gain(const SolveInputs& direction, const VecX& dv) const;
 
+  /// ν·(D v + F λ + b) of impulses ν that are not unique, by the inputs, of size 1: a change of the
+  /// inputs that changes it contradicts redundant rows. Null: none; known after pull().
+  const SolveInputs* contradiction() const { return contradicts_ ? &against_ : nullptr; }
+
   const SolveRecord& record() const { return *context_.record_; }
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
   const CanonicalProblem& problem() const { return assembly_.problem; }
@@ -125,10 +129,24 @@ class Stage {
   /// The derivatives with the impulses found, and with others that are as good: not exact where
   /// they differ.
   void compare_impulses(const SolveInputs& found, const SolveInputs& other);
+  /// Adds (to − from)/size to against_.
+  void add_contradiction(const SolveInputs& from, const SolveInputs& to, double size);
+  /// What a change must not do to redundant rows, once.
+  void find_contradiction(const Solution& free);
+  /// Rows of a solve that carry these impulses all stick.
+  bool all_stick(const Solution& free) const;
+  /// Contacts of a face whose rows a change may well make inconsistent: soft ones, faces that turn,
+  /// sides of the bias that differ.
+  bool face_may_contradict(std::size_t c, std::size_t other) const;
+  /// Contact c closes fast enough to bounce, were there restitution.
+  bool would_bounce(std::size_t c) const;
+  /// A contact that parts and slides might as well hold (Painlevé).
+  bool may_hold_as_well();
   /// The same forwards: what other impulses add to the change of v.
   void compare_tangents(const VecX& by_other, const VecX& found);
 
   Arguments context_;
+  bool starts_ = true;  // see StepGradientSettings
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
@@ -137,6 +155,8 @@ class Stage {
   ProblemScale scale_;
   std::optional<SolutionGradient> gradient_;
   std::string reason_;
+  bool contradiction_known_ = false, contradicts_ = false;
+  SolveInputs against_;
   Index ties_ = 0;
   double feature_margin_ = 1;
   SolveOutputs weights_;  // of pull()

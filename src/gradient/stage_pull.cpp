@@ -134,6 +134,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
       walk(again);
     }
     compare_impulses(with[0], with[1]);
+    find_contradiction(*free);
   }
   if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, weights, in);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
@@ -162,6 +163,34 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
     in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
   }
+}
+
+void Stage::find_contradiction(const Solution& free) {
+  if (contradiction_known_) return;
+  contradiction_known_ = true;
+  if (!all_stick(free)) return;
+  // Once as it is, and once with all terms of one sign: how large they are.
+  SolveInputs with[2];
+  taping::Tape tape;
+  const SolveContext x = context(*context_.record_);
+  SolveOutputs weights;
+  weights.delta.setZero(context_.model->v_size());
+  weights.equations = zero_residual(assembly_.problem);
+  for (const bool terms : {false, true}) {
+    with[terms].set_zero(*context_.model);
+    weights.equations.blocks = terms ? VecX(free.lambda.cwiseAbs()) : free.lambda;
+    weights.equations.bilateral = terms ? VecX(free.gamma.cwiseAbs()) : free.gamma;
+    Pull reader(x, weights, tape, with[terms]);
+    walk(reader);
+    if (x.with_parameters)
+      pull_edges(x, assembly_.blocks, context_.settings->friction, weights, with[terms]);
+  }
+  const auto largest = [](const SolveInputs& in) {
+    return std::max(in.q.cwiseAbs().maxCoeff(), in.v.cwiseAbs().maxCoeff());
+  };
+  SolveInputs none;
+  none.set_zero(*context_.model);
+  add_contradiction(none, with[0], largest(with[1]));
 }
 
 void Stage::pull_gain(SolveInputs& in) {

@@ -5,6 +5,10 @@
 #include "gradient/stage_walk.hpp"
 
 namespace orthant::internal {
+namespace {
+constexpr double kContradicts = 1e-6;  // of the terms of rows that must stay consistent
+constexpr const char* kContradiction = "redundant contacts: the change contradicts them";
+}  // namespace
 
 void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
                  std::span<const StateTangent> trials) {
@@ -59,6 +63,10 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
     ResidualDerivative change = zero_residual(assembly_.problem);
     change.balance = moved.equations.balance - same.equations.balance;
     compare_tangents(gradient_->tangent(change).v, dx.v);
+    if (all_stick(*free)) {
+      const VecX terms = free->lambda.cwiseProduct(changes.equations.blocks);
+      if (std::abs(terms.sum()) > kContradicts * terms.cwiseAbs().sum()) reason_ = kContradiction;
+    }
   }
   dq.setZero(model.v_size());
   dv = direction.v;

@@ -34,6 +34,8 @@ constexpr double kUnmoved = 1e-12;    // of the speeds at an impact: changes by 
 constexpr const char* kSameTime =
     "several contacts close at one time and their bodies meet: only the time of the first is "
     "differentiated";
+constexpr double kContradicts = 1e-7;  // of the terms of rows that must stay consistent
+constexpr const char* kContradiction = "a change contradicts redundant contacts";
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
 /// `out` = x of the size it has, or zero where x is empty.
@@ -108,6 +110,8 @@ struct StepGradient::Impl {
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
   SolveInputs pulled;  // of pull_back()
+  bool contradicts = false;
+  StepCotangent against;  // see contradiction()
   VecX by_q, by_v;     // the derivative by the end of the stage at hand
 
   void set_stages(const StepGradientSettings& gradient);
@@ -135,6 +139,7 @@ struct StepGradient::Impl {
   void note_kinks(const Stage& stage);
   void note_borders(const Stage& stage);
   void note_errors();
+  void note_contradiction();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
   /// The same for the scale of the restitution.
@@ -361,6 +366,25 @@ void StepGradient::Impl::note_errors() {
   }
 }
 
+void StepGradient::Impl::note_contradiction() {
+  if (contradicts) return;
+  for (Stage& stage : stages) {
+    const SolveInputs* one = stage.contradiction();
+    if (one == nullptr) continue;
+    const bool by_state = std::max(one->q.cwiseAbs().maxCoeff(), one->v.cwiseAbs().maxCoeff()) >
+                          kContradicts;
+    if (&stage != stages.data()) {  // what leads there within the step is not looked at
+      if (by_state) blame(kContradiction);
+      continue;
+    }
+    contradicts = true;
+    against = {one->q, one->v, one->u, one->parameters};
+    if (!by_state) continue;
+    ++certificate.start_kinks;
+    if (certificate.kink.empty()) certificate.kink = kContradiction;
+  }
+}
+
 StepGradient::StepGradient(const Model& model, const Parameters& parameters,
                            const StepSettings& settings, const StepRecord& record,
                            const StepGradientSettings& gradient)
@@ -390,6 +414,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
   contacts.clear();
   m.certificate = {};
   m.certificate.contacts = std::move(contacts);
+  m.contradicts = false;
   m.set_stages(gradient);
   m.find_events();
   m.certify(gradient);
@@ -405,6 +430,9 @@ StepGradient& StepGradient::operator=(StepGradient&& other) noexcept {
   return *this;
 }
 const StepCertificate& StepGradient::certificate() const { return impl_->certificate; }
+const StepCotangent* StepGradient::contradiction() const {
+  return impl_->contradicts ? &impl_->against : nullptr;
+}
 
 void StepGradient::Impl::close_event(const Event& event, Stage* interval, double by_duration,
                                      SolveInputs& in) {
@@ -487,6 +515,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     }
   }
   m.note_errors();
+  m.note_contradiction();
   before.q.swap(in.q);
   before.v.swap(in.v);
   before.u.swap(in.u);

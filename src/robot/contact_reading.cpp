@@ -13,8 +13,7 @@
 namespace orthant {
 namespace {
 
-constexpr double kBorder = 1e-6;  // relative: on the mantle of the cone
-constexpr double kStill = 1e-9;   // [m/s]: neither sticks nor slides for sure
+constexpr double kBorder = 1e-8;  // of impulses and speeds: nearer to a border is on it
 
 std::string side_name(const Model& model, BodyUid uid) {
   if (uid < kFirstPartUid) return model.body(model.find_uid(uid)).name;
@@ -37,14 +36,6 @@ double sliding_speed(const ContactBlock& block, const Law& law, FrictionModel fr
   if (law.is_frictional()) return x.w.segment(block.row + 1, law.tangent_dim()).norm();
   if (friction == FrictionModel::Pyramid) return x.lambda[block.row + block.dim - 1];
   return -1;
-}
-
-ContactState state_of(double normal, double tangent, double friction, double sliding,
-                      double largest) {
-  if (normal <= 1e-12 * largest) return ContactState::Separate;
-  if (sliding < 0) return ContactState::Slide;  // without friction everything slides
-  if (tangent < (1 - kBorder) * friction * normal) return ContactState::Stick;
-  return sliding > kStill ? ContactState::Slide : ContactState::Floating;
 }
 
 /// Contacts of one solve; the answer's rows are in the order of its contacts.
@@ -94,8 +85,13 @@ void append(const Model& model, const Parameters& parameters, const SolveRecord&
     const double speed = sliding_speed(block, law, solve.rows.friction, solve.solution);
     const double normal = c.impulse.dot(c.normal);
     const double tangent = (c.impulse - normal * c.normal).norm();
-    c.state = state_of(normal, tangent, block.material.friction, speed, largest);
     c.sliding_speed = std::max(speed, 0.0);
+    c.state = classify({.normal = normal,
+                        .tangent = tangent,
+                        .slip = c.sliding_speed,
+                        .friction = speed < 0 ? 0 : block.material.friction,
+                        .impulse = largest},
+                       kBorder);
     out.push_back(std::move(c));
   }
 }

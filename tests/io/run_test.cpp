@@ -213,7 +213,7 @@ TEST(Trajectory, RecordsForcesThatBalance) {
         for (int i = 0; i < 3; ++i) on_crate[i] += sign * t.contact_impulse[3 * c + i] / t.h;
         if (t.contact_set[c] != 0) {
           EXPECT_EQ(t.contact_set[c],
-                    static_cast<int>(sticks ? ContactSetWord::Stick : ContactSetWord::Slide));
+                    static_cast<int>(sticks ? ContactState::Stick : ContactState::Slide));
         }
       }
       EXPECT_NEAR(on_crate[2], 2 * 9.81, 1e-6);

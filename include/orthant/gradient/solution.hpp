@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "orthant/problem/contact_state.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
 
@@ -31,14 +32,6 @@ enum class KinkChoice : std::uint8_t {
   Average,   ///< the mean of the two
   /// Every second one kept closed. Where this, Clamp and Separate agree the choice does not matter.
   Alternate,
-};
-
-/// The set a block (or entry of a separable law) is in.
-enum class ContactState : std::uint8_t {
-  Stick,     ///< λ inside its set: w~ = 0
-  Slide,     ///< λ on the mantle of its cone
-  Separate,  ///< λ at its bound or zero
-  Floating,  ///< on the border of two of these: only one-sided derivatives exist
 };
 
 enum class GradientMode : std::uint8_t {
@@ -143,6 +136,5 @@ class SolutionGradient {
   std::unique_ptr<Impl> impl_;
 };
 
-std::string_view name_of(ContactState state);
 
 }  // namespace orthant

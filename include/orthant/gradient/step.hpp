@@ -25,6 +25,10 @@ struct StepGradientSettings {
   std::vector<std::vector<KinkChoice>> kinks = {};
   bool parameters = true;  ///< false: no derivative by parameters, which stay zero; cheaper
   bool force = false;      ///< differentiate a step that did not converge; the certificate says so
+  /// The state before may be varied in any way: a contact closed to the tolerance is taken as one
+  /// whose gap may close, whatever the sign of its rounding. False, as rollouts have it after their
+  /// first step: the state came there along the contact, and the side is the one it is on.
+  bool starts = true;
 };
 
 /// Derivative of a scalar by a state. Members may be empty on input: zero.
@@ -70,6 +74,8 @@ struct EdgeParameter {
   /// The number is the derivative from inside the range. False: there is none (a compliance of 0 is
   /// another law, √ has no slope at 0), and the number says nothing.
   bool given = true;
+
+  bool operator==(const EdgeParameter&) const = default;
 };
 
 /// What is known about the derivative of a step.
@@ -129,6 +135,10 @@ class StepGradient {
                  StepCotangent& before);
   /// Jacobian–vector product.
   StateTangent push_forward(const StepTangent& change);
+  /// Redundant rows have to stay consistent: a scalar that must stay 0 for that, by what the step
+  /// reads, its largest part of size 1. Null where nothing is redundant or contradicts; known after
+  /// a pull_back().
+  const StepCotangent* contradiction() const;
   /// Dense, one pull_back a row: for small systems.
   StepJacobian jacobian();
 

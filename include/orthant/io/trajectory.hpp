@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "orthant/math/types.hpp"
+#include "orthant/problem/contact_state.hpp"
 
 namespace orthant {
-
-/// State of a contact in a frame.
-enum class ContactSetWord : std::uint8_t { Separate = 0, Stick = 1, Slide = 2 };
 
 /// T frames of N bodies, flat and row-major.
 struct Trajectory {
@@ -45,7 +43,7 @@ struct Trajectory {
   std::vector<double> contact_point, contact_normal;  ///< 3 per contact, world; normal from b to a
   std::vector<double> contact_impulse;                ///< 3 per contact, world, on a [N s]
   std::vector<double> contact_gap;                    ///< [m]
-  std::vector<std::uint8_t> contact_set;              ///< ContactSetWord
+  std::vector<std::uint8_t> contact_set;              ///< ContactState
 
   // Report of the step that led to the frame, T each.
   std::vector<double> kinetic, potential, residual, deepest, joint_error;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "orthant/gradient/solution.hpp"
+#include "orthant/problem/contact_state.hpp"
 #include "orthant/robot/articulation.hpp"
 #include "orthant/step/step.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/run/recorder.cpp: (state, warm start, report, record) => a frame; frames => a segment.
-// The impulse of a contact is the warm start's, by key: world axes, for the whole step. A contact
-// slides where the tangential impulse is on the cone and its points move past each other.
+// The impulse of a contact is the warm start's, by key: world axes, for the whole step.
 #include "io/run/recorder.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 
 #include "io/run/hdf5_data.hpp"
 #include "orthant/base/error.hpp"
@@ -17,8 +17,7 @@
 namespace orthant::io {
 namespace {
 
-constexpr double kOnCone = 1e-6;  // share of the cone's radius that counts as its surface
-constexpr double kAtRest = 1e-7;  // of the speeds around that counts as none
+constexpr double kBorder = 1e-7;  // of impulses and speeds: nearer to a border is on it
 
 /// Velocity of the point p of a body, world.
 Vec3 velocity_at(const Model& model, BodyId id, const VecX& q, const VecX& v, const Vec3& p) {
@@ -30,37 +29,42 @@ Vec3 velocity_at(const Model& model, BodyId id, const VecX& q, const VecX& v, co
   return Vec3(x[0], x[1], x[2]) + Vec3(x[3], x[4], x[5]).cross(lever);
 }
 
-/// Of a contact that is pressed. A corner of a resting box may be on its cone, too: to slide it
-/// must move as well.
-ContactSetWord set_of(const LoadedScene& scene, const SolveRecord& solve, const VecX& v_after,
-                      const Contact& c, const Vec3& impulse) {
-  const Model& m = scene.model;
-  const double friction = contact_material(m, scene.parameters, m.shape(c.shape_a).material,
-                                           m.shape(c.shape_b).material)
-                              .friction;
-  const double n = impulse.dot(c.normal), t = (impulse - n * c.normal).norm();
-  if (!(n > 0)) return ContactSetWord::Separate;
-  if (t < (1 - kOnCone) * friction * n) return ContactSetWord::Stick;
-  const Vec3 v_a = velocity_at(m, c.body_a, solve.q, v_after, c.point_a);
-  const Vec3 v_b = velocity_at(m, c.body_b, solve.q, v_after, c.point_b);
-  const Vec3 slip = v_a - v_b;
-  const Vec3 gravity = scene.parameters.values.segment<3>(m.gravity());
-  const double around = v_a.norm() + v_b.norm() + gravity.norm() * scene.settings.h;
-  return (slip - slip.dot(c.normal) * c.normal).norm() > kAtRest * around ? ContactSetWord::Slide
-                                                                          : ContactSetWord::Stick;
+/// The set of a contact whose sides move past each other with `slip`, among speeds of size `around`.
+ContactState set_of(const Vec3& normal, const Vec3& impulse, const Vec3& slip, double around,
+                    double friction) {
+  const double n = impulse.dot(normal);
+  return classify({.normal = n,
+                   .tangent = (impulse - n * normal).norm(),
+                   .slip = (slip - slip.dot(normal) * normal).norm(),
+                   .friction = friction,
+                   .impulse = impulse.norm(),
+                   .speed = around},
+                  kBorder);
 }
 
-/// Of a contact of a flexible surface that is pressed.
-ContactSetWord set_of(const LoadedScene& scene, const SolveRecord& solve, const VecX& v_after,
-                      const FlexibleContact& c, const Vec3& impulse) {
+/// Speed that gravity gives in a step: nothing at rest is known better.
+double speed_of_a_step(const LoadedScene& scene) {
+  return scene.parameters.values.segment<3>(scene.model.gravity()).norm() * scene.settings.h +
+         std::numeric_limits<double>::min();
+}
+
+ContactState set_of(const LoadedScene& scene, const SolveRecord& solve, const VecX& v_after,
+                    const Contact& c, const Vec3& impulse) {
   const Model& m = scene.model;
-  const double friction =
-      contact_material(m, scene.parameters, c.material_a, c.material_b).friction;
-  const double n = impulse.dot(c.normal), t = (impulse - n * c.normal).norm();
-  if (!(n > 0)) return ContactSetWord::Separate;
-  if (t < (1 - kOnCone) * friction * n) return ContactSetWord::Stick;
+  const Vec3 v_a = velocity_at(m, c.body_a, solve.q, v_after, c.point_a);
+  const Vec3 v_b = velocity_at(m, c.body_b, solve.q, v_after, c.point_b);
+  return set_of(c.normal, impulse, v_a - v_b, v_a.norm() + v_b.norm() + speed_of_a_step(scene),
+                contact_material(m, scene.parameters, m.shape(c.shape_a).material,
+                                 m.shape(c.shape_b).material)
+                    .friction);
+}
+
+/// Of a contact of a flexible surface.
+ContactState set_of(const LoadedScene& scene, const SolveRecord& solve, const VecX& v_after,
+                    const FlexibleContact& c, const Vec3& impulse) {
+  const Model& m = scene.model;
   Vec3 slip = Vec3::Zero();
-  double around = scene.parameters.values.segment<3>(m.gravity()).norm() * scene.settings.h;
+  double around = speed_of_a_step(scene);
   for (int i = 0; i < c.corner_count; ++i) {
     const FlexibleContact::Corner& corner = c.corners[i];
     const Vec3 v =
@@ -74,8 +78,8 @@ ContactSetWord set_of(const LoadedScene& scene, const SolveRecord& solve, const 
     slip += c.body_sign * v;
     around += v.norm();
   }
-  return (slip - slip.dot(c.normal) * c.normal).norm() > kAtRest * around ? ContactSetWord::Slide
-                                                                          : ContactSetWord::Stick;
+  return set_of(c.normal, impulse, slip, around,
+                contact_material(m, scene.parameters, c.material_a, c.material_b).friction);
 }
 
 /// Whose surfaces meet: bodies by their number, flexible parts behind them.
@@ -211,7 +215,7 @@ void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
       const Vec3* impulse = find(c.key);
       add_contact(number_of(c.body_a), number_of(c.body_b), 0.5 * (c.point_a + c.point_b), c.normal,
                   c.gap, impulse,
-                  impulse == nullptr ? ContactSetWord::Separate
+                  impulse == nullptr ? ContactState::Separate
                                      : set_of(scene_, *last, record->after.v, c, *impulse));
     }
     auto find_flexible = entries;
@@ -219,7 +223,7 @@ void Recorder::add_contacts(const WarmStart& warm, const StepRecord* record) {
       const Vec3* impulse = find_flexible(c.key);
       const auto [a, b] = sides_of(scene_.model, c);
       add_contact(a, b, c.point, c.normal, c.gap, impulse,
-                  impulse == nullptr ? ContactSetWord::Separate
+                  impulse == nullptr ? ContactState::Separate
                                      : set_of(scene_, *last, record->after.v, c, *impulse));
     }
   }
@@ -231,7 +235,7 @@ std::int32_t Recorder::number_of(BodyId id) const {
 }
 
 void Recorder::add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
-                           double gap, const Vec3* impulse, ContactSetWord set) {
+                           double gap, const Vec3* impulse, ContactState set) {
   static const Vec3 kNothing = Vec3::Zero();
   const Vec3& p = impulse != nullptr ? *impulse : kNothing;
   frames_.contact_a.push_back(a);

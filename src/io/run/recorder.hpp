@@ -41,7 +41,7 @@ class Recorder {
   /// Of a body, for the whole run.
   std::int32_t number_of(BodyId id) const;
   void add_contact(std::int32_t a, std::int32_t b, const Vec3& point, const Vec3& normal,
-                   double gap, const Vec3* impulse, ContactSetWord set);
+                   double gap, const Vec3* impulse, ContactState set);
 
   /// Frames as a file holds them. Where bodies grow, those of frame t are rows
   /// body_offset[t] … body_offset[t + 1] − 1 of pose, velocity and length.

@@ -199,7 +199,7 @@ void contact_sums(const Trajectory& t, std::size_t f, double& pressed, double& s
   for (std::int64_t c = t.contact_offset[f]; c < t.contact_offset[f + 1]; ++c) {
     const auto i = static_cast<std::size_t>(c);
     pressed += t.contact_set[i] != 0;
-    sliding += t.contact_set[i] == static_cast<std::uint8_t>(ContactSetWord::Slide);
+    sliding += t.contact_set[i] == static_cast<std::uint8_t>(ContactState::Slide);
     const double* p = t.contact_impulse.data() + 3 * i;
     force += std::sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / t.h;
   }
