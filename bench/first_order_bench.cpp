@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "orthant/base/parallel.hpp"
-#include "orthant/solver/first_order.hpp"
+#include "solver/first_order.hpp"
 #include "support/packing.hpp"
 
 namespace orthant {

@@ -3,7 +3,7 @@
 // contact, and the fixed cost of solve() on a handful of contacts.
 #include <benchmark/benchmark.h>
 
-#include "orthant/solver/gauss_seidel.hpp"
+#include "solver/gauss_seidel.hpp"
 #include "support/problem_bank.hpp"
 
 namespace {

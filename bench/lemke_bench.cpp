@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "orthant/problem/special_cases.hpp"
-#include "orthant/solver/lemke.hpp"
+#include "solver/lemke.hpp"
 #include "support/splitmix.hpp"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "orthant/math/law_kernel.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "math/law_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 #include "support/splitmix.hpp"
 
 namespace {

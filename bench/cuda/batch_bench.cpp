@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "device/device_for.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/device/batch.hpp"
 #include "orthant/device/cuda.h"
-#include "orthant/device/device_for.hpp"
 #include "scenes/batch_worlds.hpp"
 
 using namespace orthant;

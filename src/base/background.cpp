@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/background.cpp: one thread per job; the join orders all that is shared.
-#include "orthant/base/background.hpp"
+#include "base/background.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/exact_sum.cpp: limbs of 32 bits; carries are made at the end.
-#include "orthant/base/exact_sum.hpp"
+#include "base/exact_sum.hpp"
 
 #include <bit>
 #include <cmath>

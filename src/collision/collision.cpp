@@ -12,12 +12,12 @@
 #include <cmath>
 #include <limits>
 
+#include "collision/changed_contacts.hpp"
+#include "collision/shape_measures.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
-#include "orthant/collision/changed_contacts.hpp"
-#include "orthant/collision/shape_measures.hpp"
 #include "orthant/shape/contacts.hpp"
-#include "orthant/shape/mesh_contacts.hpp"
+#include "shape/mesh_contacts.hpp"
 
 namespace orthant {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // collision/shape_measures.cpp: (shapes, parameters) => lengths that no pose changes.
-#include "orthant/collision/shape_measures.hpp"
+#include "collision/shape_measures.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/joint_kernel.hpp"
 #include "orthant/base/assert.hpp"
-#include "orthant/model/joint_kernel.hpp"
 
 namespace orthant {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // constraint/medium.cpp: (H, k, v_free) of the local drag => those of a slender body with kicks.
-#include "orthant/constraint/medium.hpp"
+#include "constraint/medium.hpp"
 
 #include <cmath>
 #include <numbers>

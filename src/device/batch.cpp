@@ -5,10 +5,10 @@
 
 #include <memory>
 
+#include "device/device_for.hpp"
 #include "device/program.hpp"
 #include "device/pull_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/device/device_for.hpp"
 
 namespace orthant {
 

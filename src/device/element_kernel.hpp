@@ -5,7 +5,7 @@
 #pragma once
 
 #include "device/batch_model.hpp"
-#include "orthant/device/scalar_kernel.hpp"
+#include "device/scalar_kernel.hpp"
 
 namespace orthant::device {
 

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "orthant/device/scalar_kernel.hpp"
+#include "device/scalar_kernel.hpp"
 
 namespace orthant::device {
 

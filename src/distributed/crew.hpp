@@ -9,7 +9,7 @@
 #include "distributed/cut.hpp"
 #include "distributed/part_model.hpp"
 #include "distributed/ranks.hpp"
-#include "orthant/step/crew.hpp"
+#include "step/crew.hpp"
 
 namespace orthant::distributed {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "orthant/step/crew.hpp"
+#include "step/crew.hpp"
 
 namespace orthant::distributed {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orthant/model/model.hpp"
-#include "orthant/solver/sweeps.hpp"
+#include "solver/sweeps.hpp"
 
 namespace orthant::distributed {
 

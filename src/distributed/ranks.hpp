@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "orthant/base/exact_sum.hpp"
+#include "base/exact_sum.hpp"
 #include "orthant/distributed/distributed.hpp"
 
 namespace orthant::distributed {

@@ -2,8 +2,8 @@
 // force/elements.cpp: (model, parameters, q, v, u, t) => each force, through the kernels.
 #include "force/elements.hpp"
 
+#include "force/balance_kernel.hpp"
 #include "orthant/base/assert.hpp"
-#include "orthant/force/balance_kernel.hpp"
 
 namespace orthant::internal {
 

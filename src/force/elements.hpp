@@ -5,7 +5,7 @@
 // A the armature of a joint.
 #pragma once
 
-#include "orthant/model/joint_kernel.hpp"
+#include "model/joint_kernel.hpp"
 #include "orthant/model/model.hpp"
 
 namespace orthant::internal {

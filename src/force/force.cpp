@@ -8,13 +8,13 @@
 
 #include <Eigen/Eigenvalues>
 
+#include "force/callback.hpp"
 #include "force/elements.hpp"
 #include "force/fe/flexible.hpp"
+#include "force/free_rotation_kernel.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/parallel.hpp"
-#include "orthant/force/callback.hpp"
 #include "orthant/force/flexible.hpp"
-#include "orthant/force/free_rotation_kernel.hpp"
 
 namespace orthant {
 

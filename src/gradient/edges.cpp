@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "gradient/adjoints.hpp"
-#include "orthant/model/material_kernel.hpp"
+#include "model/material_kernel.hpp"
 
 namespace orthant::internal {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <numbers>
 
+#include "force/balance_kernel.hpp"
 #include "gradient/reader.hpp"
+#include "model/material_kernel.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/constraint/contact_kernel.hpp"
-#include "orthant/force/balance_kernel.hpp"
-#include "orthant/model/material_kernel.hpp"
 
 namespace orthant::internal {
 

@@ -5,8 +5,8 @@
 // derivative has the turning of the element in it, not only the stiffness that the step used.
 #pragma once
 
+#include "force/corotational_kernel.hpp"
 #include "gradient/elements.hpp"
-#include "orthant/force/corotational_kernel.hpp"
 
 namespace orthant::internal {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "gradient/smoothing.hpp"
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 
 namespace orthant::internal {
 namespace {

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <vector>
 
+#include "constraint/medium.hpp"
 #include "gradient/tape.hpp"
-#include "orthant/constraint/medium.hpp"
+#include "model/joint_kernel.hpp"
 #include "orthant/gradient/step.hpp"
 #include "orthant/math/dual.hpp"
-#include "orthant/model/joint_kernel.hpp"
 #include "orthant/model/model.hpp"
 
 namespace orthant::internal {

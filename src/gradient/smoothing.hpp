@@ -6,8 +6,8 @@
 // Saxcé's shift becomes μ(√(|w_t|² + κ/τ) − √(κ/τ)).
 #pragma once
 
+#include "math/law_kernel.hpp"
 #include "orthant/math/dual.hpp"
-#include "orthant/math/law_kernel.hpp"
 
 namespace orthant::internal {
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "gradient/solution_impl.hpp"
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/math/law_kernel.hpp"
 
 namespace orthant {
 

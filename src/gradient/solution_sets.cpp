@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gradient/solution_impl.hpp"
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 
 namespace orthant {
 

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "force/callback.hpp"
 #include "gradient/feature_margin.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
-#include "orthant/force/callback.hpp"
 
 namespace orthant::internal {
 namespace {

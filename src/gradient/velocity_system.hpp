@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 #include "orthant/problem/problem.hpp"
 
 namespace orthant::internal {

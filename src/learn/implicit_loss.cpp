@@ -11,11 +11,11 @@
 #include <cmath>
 #include <utility>
 
+#include "math/law_kernel.hpp"
+#include "model/material_kernel.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/constraint/assemble.hpp"
-#include "orthant/math/law_kernel.hpp"
-#include "orthant/model/material_kernel.hpp"
 
 namespace orthant {
 namespace {

@@ -4,7 +4,7 @@
 //   for k < i in row i:  L_ik = A_ik U_kk⁻¹,   A_ij −= L_ik U_kj for every j > k in row k of U
 //
 // The pattern of L is that of Uᵀ: A is taken as structurally symmetric.
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 
 #include <Eigen/OrderingMethods>
 #include <Eigen/SparseCore>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/math/law_kernel.hpp"
 
 namespace orthant {
 

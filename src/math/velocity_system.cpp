@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // math/velocity_system.cpp: H, C, D and weights => factor of the saddle-point system. See the
 // header.
-#include "orthant/math/velocity_system.hpp"
+#include "math/velocity_system.hpp"
 
 #include <algorithm>
 #include <type_traits>

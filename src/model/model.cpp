@@ -5,10 +5,10 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 
+#include "model/material_kernel.hpp"
 #include "model/rules.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/model/material_kernel.hpp"
 
 namespace orthant {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 
 namespace orthant {
 

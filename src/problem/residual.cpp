@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "math/law_kernel.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/math/law_kernel.hpp"
 #include "orthant/math/velocity_solver.hpp"
 
 namespace orthant {

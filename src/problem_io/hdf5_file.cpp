@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "orthant/base/error.hpp"
-#include "orthant/problem_io/hdf5_lock.hpp"
+#include "problem_io/hdf5_lock.hpp"
 
 namespace orthant {
 

@@ -12,7 +12,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/robot/articulation.hpp"
-#include "orthant/shape/mesh_contacts.hpp"
+#include "shape/mesh_contacts.hpp"
 
 namespace orthant {
 namespace {

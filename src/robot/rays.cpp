@@ -5,7 +5,7 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/robot/sensors.hpp"
-#include "orthant/shape/ray.hpp"
+#include "shape/ray.hpp"
 
 namespace orthant {
 

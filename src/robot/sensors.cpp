@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/joint_kernel.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/constraint/joint_rows.hpp"
-#include "orthant/model/joint_kernel.hpp"
 #include "orthant/step/simulation.hpp"
 
 namespace orthant {

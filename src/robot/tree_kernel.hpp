@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "orthant/model/joint_kernel.hpp"
+#include "model/joint_kernel.hpp"
 #include "orthant/robot/articulation.hpp"
 
 namespace orthant::robot {

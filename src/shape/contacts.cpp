@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "orthant/base/assert.hpp"
-#include "orthant/shape/mesh_contacts.hpp"
+#include "shape/mesh_contacts.hpp"
 #include "shape/polytope.hpp"
 #include "shape/smooth.hpp"
 

@@ -6,7 +6,7 @@
 // a ridge that is the arc between the two face normals, for a flat seam the face normal alone, for
 // a valley nothing. Over the triangle itself its own normal always holds, unless a normal that
 // belongs to the mesh shows the bodies to be farther apart.
-#include "orthant/shape/mesh_contacts.hpp"
+#include "shape/mesh_contacts.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 // The distance f(t) of the point o + t d from a convex shape is a convex function of t: Newton's
 // method from the left never passes the first zero, needs a step or two at flat faces, and says
 // "past it" as soon as f rises. Tori are quartics, meshes are their triangles.
-#include "orthant/shape/ray.hpp"
+#include "shape/ray.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 
 namespace orthant {
 namespace internal {

@@ -2,7 +2,7 @@
 // solver/bilateral.hpp: islands with bilateral rows and nothing else: linear equations.
 #pragma once
 
-#include "orthant/solver/polish.hpp"
+#include "solver/polish.hpp"
 
 namespace orthant {
 

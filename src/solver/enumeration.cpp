@@ -2,7 +2,7 @@
 // solver/enumeration.cpp: every subset A of pairs => z_A = −M_AA⁻¹ q_A, kept if z_A, s ≥ 0.
 // A singular M_AA asks instead whether q lies in the cone of the basis' columns at all:
 // non-negative least squares (Lawson and Hanson 1974), exact on sizes like these.
-#include "orthant/solver/enumeration.hpp"
+#include "solver/enumeration.hpp"
 
 #include <Eigen/LU>
 #include <Eigen/QR>

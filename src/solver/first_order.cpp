@@ -3,13 +3,13 @@
 // S² the effective mass of a row, so that N̂ has a unit diagonal and the cones keep their shape. One
 // product with N̂ an iteration; gradients are updated along the step and recomputed whenever the
 // judge looks.
-#include "orthant/solver/first_order.hpp"
+#include "solver/first_order.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "math/law_kernel.hpp"
 #include "orthant/base/parallel.hpp"
-#include "orthant/math/law_kernel.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
 

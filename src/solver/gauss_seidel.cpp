@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/gauss_seidel.cpp: local problem => λ by sweeps of exact block solves. See the header.
 // The judge costs about a sweep, so it is asked at growing intervals.
-#include "orthant/solver/gauss_seidel.hpp"
+#include "solver/gauss_seidel.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 #include "solver/velocity_methods.hpp"
 
 namespace orthant {

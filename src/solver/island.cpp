@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 #include "solver/methods.hpp"
 
 namespace orthant {

@@ -4,7 +4,7 @@
 // Everything is a dictionary  basic = T nonbasic + t,  changed by exchanging one basic with one
 // nonbasic variable. An equation's slack is zero for ever once it is nonbasic and a free variable
 // never leaves the basis, so both are struck out and Lemke's path walks on the pairs alone.
-#include "orthant/solver/lemke.hpp"
+#include "solver/lemke.hpp"
 
 #include <algorithm>
 #include <cmath>

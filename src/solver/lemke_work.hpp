@@ -5,7 +5,7 @@
 #include <Eigen/LU>
 #include <vector>
 
-#include "orthant/solver/lemke.hpp"
+#include "solver/lemke.hpp"
 #include "solver/mixed_lcp.hpp"
 
 namespace orthant {

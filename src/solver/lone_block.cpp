@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "orthant/math/velocity_solver.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 
 namespace orthant {
 namespace {

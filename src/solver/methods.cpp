@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "orthant/solver/enumeration.hpp"
 #include "solver/best_answer.hpp"
+#include "solver/enumeration.hpp"
 #include "solver/workspace.hpp"
 
 namespace orthant {

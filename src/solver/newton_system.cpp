@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 
 namespace orthant::internal {
 namespace {

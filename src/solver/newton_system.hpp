@@ -11,7 +11,7 @@
 #include <Eigen/LU>
 #include <vector>
 
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/scaled_local.hpp"

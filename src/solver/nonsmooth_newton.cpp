@@ -8,7 +8,7 @@
 // is what carries a hyperstatic pile along: forces drift through nearly null directions of W until
 // some contact opens or slides, a move of |y|/α a step that no line search on the plain residual
 // would ever allow. Hence a failed step goes back to its centre, so that the drift is not lost.
-#include "orthant/solver/nonsmooth_newton.hpp"
+#include "solver/nonsmooth_newton.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/math/law_kernel.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "math/law_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 
 namespace orthant {
 namespace {

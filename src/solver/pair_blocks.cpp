@@ -6,7 +6,7 @@
 // draw some below zero is taken whole and projected, so that all of these leave at once; rows at
 // zero that want to push come in with the next direction. Neither starts CG anew: each direction is
 // made conjugate to the step last taken, which few rows more or less hardly change.
-#include "orthant/solver/pair_blocks.hpp"
+#include "solver/pair_blocks.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // solver/polish.cpp: (problem, approximate answer) => answer of the guessed
 // set, with v, γ and λ all in one matrix and pivoting over the whole of it: any
 // H with entries, any F.
-#include "orthant/solver/polish.hpp"
+#include "solver/polish.hpp"
 
 #include <Eigen/LU>
 #include <cmath>

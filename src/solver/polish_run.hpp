@@ -9,9 +9,9 @@
 // a factor serves as long as its steps converge fast. Whatever the guesses, the judge decides.
 #pragma once
 
-#include "orthant/solver/polish.hpp"
 #include "solver/active_set.hpp"
 #include "solver/best_answer.hpp"
+#include "solver/polish.hpp"
 
 namespace orthant::internal {
 

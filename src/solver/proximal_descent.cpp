@@ -14,7 +14,7 @@
 #include <cmath>
 #include <limits>
 
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/proximal_newton_run.hpp"
 

@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/math/law_kernel.hpp"
+#include "math/law_kernel.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/proximal_newton_run.hpp"
 #include "solver/small_dense.hpp"

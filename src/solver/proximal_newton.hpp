@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "orthant/math/velocity_system.hpp"
+#include "math/velocity_system.hpp"
 #include "orthant/solver/method.hpp"
 #include "solver/active_set.hpp"
 

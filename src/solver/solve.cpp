@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/base/check_settings.hpp"
+#include "base/check_settings.hpp"
 #include "orthant/solver/solve_fields.hpp"
 #include "solver/island.hpp"
 #include "solver/lone_block.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/sweeps.cpp: bodies and contacts => batches => sweeps with momentum => velocities,
 // impulses.
-#include "orthant/solver/sweeps.hpp"
+#include "solver/sweeps.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
-#include "orthant/math/velocity_system.hpp"
-#include "orthant/solver/sweeps.hpp"
+#include "math/velocity_system.hpp"
+#include "solver/sweeps.hpp"
 
 namespace orthant::internal {
 

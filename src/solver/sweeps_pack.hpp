@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "orthant/base/parallel.hpp"
-#include "orthant/solver/sweeps.hpp"
+#include "solver/sweeps.hpp"
 #include "solver/sweeps_data.hpp"
 #include "solver/sweeps_plan.hpp"
 

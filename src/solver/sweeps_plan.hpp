@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "orthant/solver/sweeps.hpp"
+#include "solver/sweeps.hpp"
 #include "solver/sweeps_data.hpp"
 
 namespace orthant::internal {

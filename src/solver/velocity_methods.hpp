@@ -3,11 +3,11 @@
 // p. Same contract as solver/method.hpp; solve() builds the space at most once an island.
 #pragma once
 
-#include "orthant/solver/gauss_seidel.hpp"
-#include "orthant/solver/nonsmooth_newton.hpp"
-#include "orthant/solver/polish.hpp"
 #include "solver/active_set.hpp"
 #include "solver/best_answer.hpp"
+#include "solver/gauss_seidel.hpp"
+#include "solver/nonsmooth_newton.hpp"
+#include "solver/polish.hpp"
 #include "solver/velocity_space.hpp"
 
 namespace orthant::internal {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 #include "solver/small_dense.hpp"
 
 namespace orthant::internal {

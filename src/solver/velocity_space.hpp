@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"

@@ -3,7 +3,7 @@
 // spheres have: solved on the rows that push or would overlap, all others only looked at.
 #pragma once
 
-#include "orthant/solver/pair_blocks.hpp"
+#include "solver/pair_blocks.hpp"
 
 namespace orthant::internal {
 

@@ -9,10 +9,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "force/free_rotation_kernel.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/force.hpp"
-#include "orthant/force/free_rotation_kernel.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "constraint/medium.hpp"
 #include "orthant/base/timer.hpp"
-#include "orthant/constraint/medium.hpp"
 #include "orthant/force/flexible.hpp"
 #include "step/run.hpp"
 

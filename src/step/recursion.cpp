@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collision/changed_contacts.hpp"
 #include "orthant/base/timer.hpp"
-#include "orthant/collision/changed_contacts.hpp"
 #include "orthant/constraint/joint_rows.hpp"
 #include "step/run.hpp"
 

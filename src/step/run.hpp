@@ -6,12 +6,12 @@
 #include <tuple>
 #include <vector>
 
+#include "collision/shape_measures.hpp"
 #include "orthant/collision/collision.hpp"
-#include "orthant/collision/shape_measures.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/constraint/fluid.hpp"
-#include "orthant/step/crew.hpp"
 #include "orthant/step/step.hpp"
+#include "step/crew.hpp"
 
 namespace orthant {
 

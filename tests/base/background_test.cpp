@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs in the background: in order, finished when asked, and a failure is not forgotten.
-#include "orthant/base/background.hpp"
+#include "base/background.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/exact_sum.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/base/exact_sum.hpp"
 #include "orthant/base/thread_scope.hpp"
 #include "support/splitmix.hpp"
 

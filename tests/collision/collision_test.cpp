@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "collision/changed_contacts.hpp"
 #include "orthant/base/parallel.hpp"
-#include "orthant/collision/changed_contacts.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "support/no_alloc.hpp"
 #include "support/splitmix.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums in a fixed order, and the functions whose bits a device must reproduce.
-#include "orthant/device/device_for.hpp"
+#include "device/device_for.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numbers>
-#include "orthant/device/scalar_kernel.hpp"
+#include "device/scalar_kernel.hpp"
 
 #include "support/splitmix.hpp"
 

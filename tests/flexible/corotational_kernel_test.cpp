@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element: force is minus the gradient of energy, stiffness that of force at rest, rotations
 // give nothing, dual numbers agree with differences.
-#include "orthant/force/corotational_kernel.hpp"
+#include "force/corotational_kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <Eigen/Geometry>
 #include <cmath>
 
+#include "force/corotational_kernel.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/constraint/flexible_rows.hpp"
-#include "orthant/force/corotational_kernel.hpp"
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/model/model_builder.hpp"

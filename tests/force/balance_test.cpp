@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels' sum is H v+ - k as assembled; in dual numbers it is its derivative by everything.
-#include "orthant/force/balance_kernel.hpp"
+#include "force/balance_kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <Eigen/Eigenvalues>
 #include <cmath>
 
-#include "orthant/force/spring_kernel.hpp"
+#include "force/spring_kernel.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "support/no_alloc.hpp"

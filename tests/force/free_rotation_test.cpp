@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Free rotation: energy and angular momentum kept, order, closed forms, derivatives.
-#include "orthant/force/free_rotation_kernel.hpp"
+#include "force/free_rotation_kernel.hpp"
 
 #include <gtest/gtest.h>
 

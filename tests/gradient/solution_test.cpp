@@ -10,8 +10,8 @@
 #include <Eigen/SVD>
 #include <cmath>
 
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/math/law_kernel.hpp"
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/solve.hpp"
 #include "support/splitmix.hpp"

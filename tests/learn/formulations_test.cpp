@@ -8,8 +8,8 @@
 
 #include "orthant/learn/identify.hpp"
 #include "orthant/problem/special_cases.hpp"
-#include "orthant/solver/enumeration.hpp"
-#include "orthant/solver/lemke.hpp"
+#include "solver/enumeration.hpp"
+#include "solver/lemke.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // math/block_lu_test.cpp: against a dense LU, mixed block sizes, rows that are only a diagonal.
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/math/law_kernel.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // math/velocity_system_test.cpp: the saddle-point system against a dense LU; work linear in the
 // links; redundant rows; no allocation after the analysis.
-#include "orthant/math/velocity_system.hpp"
+#include "math/velocity_system.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joint residuals: their rows against dual numbers and central differences by q, and the dual
 // derivative by parameters against central differences; at configurations off the constraint.
-#include "orthant/model/joint_kernel.hpp"
+#include "model/joint_kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include <numbers>
 
+#include "model/material_kernel.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/model/material_kernel.hpp"
 #include "orthant/model/model_builder.hpp"
 
 namespace orthant {

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "orthant/base/error.hpp"
-#include "orthant/shape/mesh_contacts.hpp"
+#include "shape/mesh_contacts.hpp"
 #include "support.hpp"
 
 namespace orthant {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rays: closed forms, and the definition (the nearest point of the ray that is in the shape) by
 // small steps for every kind of shape.
-#include "orthant/shape/ray.hpp"
+#include "shape/ray.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "orthant/base/parallel.hpp"
-#include "orthant/solver/first_order.hpp"
+#include "solver/first_order.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

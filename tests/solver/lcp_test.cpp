@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "orthant/problem_io/problem_file.hpp"
-#include "orthant/solver/enumeration.hpp"
 #include "orthant/solver/solve.hpp"
+#include "solver/enumeration.hpp"
 #include "support/problem_bank.hpp"
 #include "support/sample_files.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/nonsmooth_newton_test.cpp: every law, singular and unsymmetric matrices, hard piles.
-#include "orthant/solver/nonsmooth_newton.hpp"
+#include "solver/nonsmooth_newton.hpp"
 
 #include <gtest/gtest.h>
 

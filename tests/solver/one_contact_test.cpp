@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "orthant/math/law_kernel.hpp"
-#include "orthant/solver/one_contact_kernel.hpp"
+#include "math/law_kernel.hpp"
+#include "solver/one_contact_kernel.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "orthant/base/parallel.hpp"
-#include "orthant/solver/pair_blocks.hpp"
 #include "orthant/solver/solve.hpp"
+#include "solver/pair_blocks.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/polish_test.cpp: from 1e-4 to rounding, every law.
-#include "orthant/solver/polish.hpp"
+#include "solver/polish.hpp"
 
 #include <gtest/gtest.h>
 

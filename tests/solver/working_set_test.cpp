@@ -3,8 +3,8 @@
 // all.
 #include <gtest/gtest.h>
 
-#include "orthant/solver/pair_blocks.hpp"
 #include "orthant/solver/solve.hpp"
+#include "solver/pair_blocks.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

@@ -9,8 +9,8 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/thread_scope.hpp"
 #include "orthant/model/model_builder.hpp"
-#include "orthant/step/crew.hpp"
 #include "orthant/step/step.hpp"
+#include "step/crew.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {

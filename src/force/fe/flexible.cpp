@@ -9,8 +9,8 @@
 #include <Eigen/SVD>
 #include <algorithm>
 
+#include "force/corotational_kernel.hpp"
 #include "orthant/base/assert.hpp"
-#include "orthant/force/corotational_kernel.hpp"
 #include "orthant/force/flexible.hpp"
 
 namespace orthant {

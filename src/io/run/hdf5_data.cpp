@@ -12,7 +12,7 @@
 
 #include "orthant/base/atomic_file.hpp"
 #include "orthant/base/error.hpp"
-#include "orthant/problem_io/hdf5_lock.hpp"
+#include "problem_io/hdf5_lock.hpp"
 
 namespace orthant::io {
 namespace {

@@ -10,13 +10,13 @@
 #include <optional>
 #include <sstream>
 
+#include "base/background.hpp"
 #include "io/run/checkpoint.hpp"
 #include "io/run/growing_bodies.hpp"
 #include "io/run/hdf5_data.hpp"
 #include "io/run/model_json.hpp"
 #include "io/run/recorder.hpp"
 #include "orthant/base/atomic_file.hpp"
-#include "orthant/base/background.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/base/version.hpp"

@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orthant/solver/polish.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/bilateral.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_system.hpp"
+#include "solver/polish.hpp"
 #include "solver/velocity_methods.hpp"
 
 namespace orthant {

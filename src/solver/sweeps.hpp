@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orthant/base/exact_sum.hpp"
+#include "base/exact_sum.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/solver/solve.hpp"
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "orthant/collision/contact_set.hpp"
-#include "orthant/solver/sweeps.hpp"
 #include "orthant/step/step.hpp"
+#include "solver/sweeps.hpp"
 
 namespace orthant {
 

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "orthant/math/block_lu.hpp"
+#include "math/block_lu.hpp"
 #include "orthant/math/block_rows.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 

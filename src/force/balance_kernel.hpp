@@ -7,9 +7,9 @@
 // derivative a gradient needs, by q, v, u, parameters and the length h of the step.
 #pragma once
 
-#include "orthant/force/free_rotation_kernel.hpp"
-#include "orthant/force/spring_kernel.hpp"
-#include "orthant/model/joint_kernel.hpp"
+#include "force/free_rotation_kernel.hpp"
+#include "force/spring_kernel.hpp"
+#include "model/joint_kernel.hpp"
 
 namespace orthant {
 

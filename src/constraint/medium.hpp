@@ -9,8 +9,8 @@
 #include <array>
 #include <cstdint>
 
+#include "force/balance_kernel.hpp"
 #include "orthant/constraint/assemble.hpp"
-#include "orthant/force/balance_kernel.hpp"
 
 namespace orthant {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "orthant/device/hd.hpp"
+#include "device/hd.hpp"
 
 namespace orthant::device {
 
