@@ -97,6 +97,9 @@ class Cells {
         }
   }
 
+  /// The spheres cell by cell.
+  const std::vector<Index>& order() const { return order_; }
+
  private:
   std::array<int, 3> place_of(const Vec3& p) const {
     std::array<int, 3> at;
@@ -142,6 +145,7 @@ struct RpyMobility::Impl {
   // --- of split sums ---
   bool split = false, plain = false;
   double xi = 0, cut = 0;
+  std::vector<Index> place;   // of sphere i of the sorted ones, as the caller counts
   std::vector<double> radii;  // the different ones
   std::vector<int> radius_class;
   std::vector<internal::WaveKernel> kernels;  // by pair of radii
@@ -235,6 +239,20 @@ struct RpyMobility::Impl {
       }
     }
     xi = reach / cut;
+  }
+
+  /// Spheres that are near each other stand near each other in memory.
+  void sort_by_cell() {
+    place = Cells(x, cut, settings.box).order();
+    const std::vector<Vec3> old_x = x;
+    const std::vector<double> old_a = a;
+    const std::vector<int> old_class = radius_class;
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      const auto from = static_cast<std::size_t>(place[i]);
+      x[i] = old_x[from];
+      a[i] = old_a[from];
+      radius_class[i] = old_class[from];
+    }
   }
 
   void build_near() {
@@ -375,6 +393,7 @@ RpyMobility::RpyMobility(std::vector<Vec3> centres, std::vector<double> radii,
   const GridRule* rule = std::begin(kGridRules);
   while (rule->tolerance > 1.001 * settings.tolerance) ++rule;
   m.choose(*rule);
+  m.sort_by_cell();
   m.build_near();
   if (m.plain)
     m.find_waves();
@@ -399,11 +418,16 @@ void RpyMobility::apply(const VecX& f, VecX& u) const {
   if (!m.split) {
     m.add_pairs(f, sum);
   } else {
-    m.add_near(f, sum);
+    VecX sorted(f.size()), out = VecX::Zero(f.size());
+    for (Index i = 0; i < count(); ++i)
+      sorted.segment<3>(3 * i) = f.segment<3>(3 * m.place[static_cast<std::size_t>(i)]);
+    m.add_near(sorted, out);
     if (m.plain)
-      m.add_waves(f, sum);
+      m.add_waves(sorted, out);
     else
-      m.grid->add(f, m.settings.viscosity, sum);
+      m.grid->add(sorted, m.settings.viscosity, out);
+    for (Index i = 0; i < count(); ++i)
+      sum.segment<3>(3 * m.place[static_cast<std::size_t>(i)]) = out.segment<3>(3 * i);
   }
   u.swap(sum);
 }
