@@ -39,6 +39,23 @@ const Joint& joint_of(const LoadedScene& s, const char* name) {
   return s.model.joint(s.model.find_joint(name));
 }
 
+TEST(Mjcf, FlagsTurnContactsAndGravityOff) {
+  const std::string body =
+      "<worldbody><geom type='plane' size='1 1 1'/><body name='b'><freejoint/><geom "
+      "size='.1'/></body>"
+      "</worldbody></mujoco>";
+  const auto moves = [&](const std::string& flag) {
+    const LoadedScene s =
+        parse_mjcf("<mujoco><option><flag " + flag + "/></option>" + body, "f.xml");
+    State x = s.state;  // starts half in the floor
+    EXPECT_EQ(rollout(s.model, s.parameters, s.settings, x, 2).failed_steps, 0);
+    return x.q[s.model.body(s.model.find_body("b")).q_begin + 2];
+  };
+  EXPECT_GT(moves("contact='enable'"), 0.01);
+  EXPECT_LT(moves("contact='disable'"), 0);
+  EXPECT_EQ(moves("contact='disable' gravity='disable'"), 0);
+}
+
 TEST(Mjcf, BodiesGeomsAndJointsWithTheirClasses) {
   const LoadedScene s = parse(R"(
 <compiler angle="degree"/>

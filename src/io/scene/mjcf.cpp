@@ -130,7 +130,12 @@ void MjcfReader::read_option(const Element& e, SceneDescription& scene) {
   for (const char* fluid : {"density", "viscosity"})
     if (xml_.number_or(e, fluid, 0) != 0)
       xml_.note("the medium ('" + std::string(fluid) + "' of <option>) does not act");
-  xml_.ignore_unknown(e, "gravity timestep density viscosity", "");
+  if (const Element* flag = e.FirstChildElement("flag")) {
+    contacts_ = xml_.text_or(*flag, "contact", "enable") != "disable";
+    if (xml_.text_or(*flag, "gravity", "enable") == "disable") scene.world.gravity = Vec3::Zero();
+    xml_.ignore_unknown(*flag, "contact gravity", "");
+  }
+  xml_.ignore_unknown(e, "gravity timestep density viscosity", "flag");
 }
 
 void MjcfReader::read_assets(const Element& e) {

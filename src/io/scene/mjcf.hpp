@@ -93,6 +93,7 @@ class MjcfReader {
   Robot robot_;
   MjcfCompiler compiler_;
   double timestep_ = 0.002;
+  bool contacts_ = true;  ///< unless <flag contact="disable"/>
   std::map<std::string, std::pair<std::string, Vec3>> mesh_files_;  ///< by name: file, scale
   std::map<std::string, ShapeDescription> height_fields_;           ///< by name
   std::map<std::string, std::vector<Vec3>> mesh_points_;            ///< given in the file itself

@@ -311,12 +311,13 @@ void MjcfReader::set_contacts(SceneDescription& scene) {
     kind_of.push_back(static_cast<std::size_t>(found - kinds.begin()));
     if (found == kinds.end()) kinds.push_back(kind);
   }
-  if (kinds.size() > kMaxClasses) {
+  if (kinds.size() > kMaxClasses && contacts_) {
     xml_.note("more than " + std::to_string(kMaxClasses) +
               " kinds of geoms by 'contype', 'conaffinity' and <pair>: all touch");
     return;
   }
   const auto touch = [&](const Kind& a, const Kind& b) {
+    if (!contacts_) return false;
     if ((a.type & b.affinity) != 0 || (b.type & a.affinity) != 0) return true;
     return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) {
       return (p.first == a.name && p.second == b.name) || (p.first == b.name && p.second == a.name);
@@ -326,7 +327,7 @@ void MjcfReader::set_contacts(SceneDescription& scene) {
   for (std::size_t i = 0; i < geoms_.size(); ++i) {
     const Geom& g = geoms_[i];
     ShapeDescription& s = robot_.links[static_cast<std::size_t>(g.link)].shapes[g.shape];
-    s.group = std::int64_t{1} << kind_of[i];
+    s.group = std::int64_t{1} << (contacts_ ? kind_of[i] : 0);
     s.mask = 0;
     for (std::size_t k = 0; k < kinds.size(); ++k)
       if (touch(kinds[kind_of[i]], kinds[k])) s.mask |= std::int64_t{1} << k;
