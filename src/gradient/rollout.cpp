@@ -39,7 +39,8 @@ void check_size(const MatX& x, Index rows, Index columns, const char* what) {
 
 /// Of the first step of a rollout, and of the others.
 struct SettingsOfSteps {
-  explicit SettingsOfSteps(const StepGradientSettings& settings) : first(settings), later(settings) {
+  explicit SettingsOfSteps(const StepGradientSettings& settings)
+      : first(settings), later(settings) {
     later.starts = false;
   }
   const StepGradientSettings& at(Index step) const { return step == 0 ? first : later; }
@@ -226,7 +227,8 @@ class Contradictions {
     for (Index i = 0; i < parameters_.size(); ++i) {
       const double size = parameters[i] == 0 ? 1 : std::abs(parameters[i]);
       const EdgeParameter one{i, false};
-      if (std::abs(parameters_[i]) * size > kContradicts) internal::merge_edges({&one, 1}, all.edges);
+      if (std::abs(parameters_[i]) * size > kContradicts)
+        internal::merge_edges({&one, 1}, all.edges);
     }
   }
 
@@ -391,7 +393,8 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     note(step.certificate(), i, out.certificate);
     if (out.certificate.exact) contradictions.pull(i, step);
     if (out.certificate.exact)
-      choices.pull(tape, i, records.at(i), step, g, solves, before, step.certificate().floating > 0);
+      choices.pull(tape, i, records.at(i), step, g, solves, before,
+                   step.certificate().floating > 0);
     g.q.swap(before.q);
     g.v.swap(before.v);
   }

@@ -112,7 +112,7 @@ struct StepGradient::Impl {
   SolveInputs pulled;  // of pull_back()
   bool contradicts = false;
   StepCotangent against;  // see contradiction()
-  VecX by_q, by_v;     // the derivative by the end of the stage at hand
+  VecX by_q, by_v;        // the derivative by the end of the stage at hand
 
   void set_stages(const StepGradientSettings& gradient);
   void find_events();
@@ -371,8 +371,8 @@ void StepGradient::Impl::note_contradiction() {
   for (Stage& stage : stages) {
     const SolveInputs* one = stage.contradiction();
     if (one == nullptr) continue;
-    const bool by_state = std::max(one->q.cwiseAbs().maxCoeff(), one->v.cwiseAbs().maxCoeff()) >
-                          kContradicts;
+    const bool by_state =
+        std::max(one->q.cwiseAbs().maxCoeff(), one->v.cwiseAbs().maxCoeff()) > kContradicts;
     if (&stage != stages.data()) {  // what leads there within the step is not looked at
       if (by_state) blame(kContradiction);
       continue;

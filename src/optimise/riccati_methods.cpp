@@ -88,10 +88,10 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
           const auto k = static_cast<std::size_t>(i);
           boxminus(*p.model, x.q, from.q.col(i), dq);
           dx << dq, x.v - from.v.col(i);
-          const VecX du = length * sweep.k[k] +
-                          sweep.K[k].leftCols(linear.basis[k].cols()) *
-                              (linear.basis[k].transpose() * dx) +
-                          sweep.K[k].rightCols(dp.size()) * dp;
+          const VecX du =
+              length * sweep.k[k] +
+              sweep.K[k].leftCols(linear.basis[k].cols()) * (linear.basis[k].transpose() * dx) +
+              sweep.K[k].rightCols(dp.size()) * dp;
           for (Index c = 0; c < nu; ++c) u(c, i) = clip_control(p, c, i, from.u(c, i) + du[c]);
         },
         m, from.defect.size() == 0 ? MatX() : MatX((1 - length) * from.defect));
@@ -106,9 +106,8 @@ Motion trial(const Round& round, const Motion& from, const RiccatiSweep& sweep,
 
 /// The longest length that is accepted. Several are tried at once where there are
 /// threads; the choice is that of trying them one after the other.
-bool search(Round& round, const Motion& from, const RiccatiSweep& sweep,
-            const LinearMotion& linear, const LinearStep& along, double slope, Motion& next,
-            double& length) {
+bool search(Round& round, const Motion& from, const RiccatiSweep& sweep, const LinearMotion& linear,
+            const LinearStep& along, double slope, Motion& next, double& length) {
   const auto batch = static_cast<std::size_t>(std::clamp(thread_count(), 1, 4));
   for (int first = 0; first < kLengths; first += static_cast<int>(batch)) {
     std::vector<Motion> tried(

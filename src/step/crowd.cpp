@@ -500,7 +500,8 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   fill_contacts(run, dt);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  const bool whole = work.crew == nullptr && work.contacts.contacts.size() < kCutContacts;
+  const bool whole =
+      work.crowd.crew == nullptr && work.detected.contacts.contacts.size() < kCutContacts;
   SweepSettings settings = promise_of(run.settings, whole);
   settings.speed = reference_speed(run, dt);
   settings.crew = work.crowd.crew;

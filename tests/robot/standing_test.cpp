@@ -203,8 +203,8 @@ TEST(Standing, GradientsByTargetsGainsAndMassesAgreeWithDifferences) {
   }
 }
 
-/// Foot radius and height of the ground change where the robot lands: dropped from 2 mm, it comes to
-/// rest on its servos. At rest these two have no two-sided derivative, since the state stays.
+/// Foot radius and height of the ground change where the robot lands: dropped from 2 mm, it comes
+/// to rest on its servos. At rest these two have no two-sided derivative, since the state stays.
 TEST(Standing, GradientsByFootAndGroundAgreeWithDifferences) {
   Trial run(quadruped());
   for (const Body& body : run.model.bodies())
@@ -224,11 +224,10 @@ TEST(Standing, GradientsByFootAndGroundAgreeWithDifferences) {
   const RolloutTape tape = record_rollout(run.model, run.p, settings, run.x, push, kSteps);
   const RolloutGradient g =
       rollout_gradient(tape, at_end(tape, by_q, VecX::Zero(run.model.v_size())));
-  std::vector<Index> which = {run.p.table->find("shape/FL_foot.radius"),
-                              run.p.table->find("joint/FL_knee.motor.target"),
-                              run.p.table->find("joint/RR_hip.motor.stiffness"),
-                              run.p.table->find("body/trunk.mass"),
-                              run.model.shapes()[0].offset_begin + 2};
+  std::vector<Index> which = {
+      run.p.table->find("shape/FL_foot.radius"), run.p.table->find("joint/FL_knee.motor.target"),
+      run.p.table->find("joint/RR_hip.motor.stiffness"), run.p.table->find("body/trunk.mass"),
+      run.model.shapes()[0].offset_begin + 2};
   for (const Index i : which) {
     const double e = 1e-6 * std::max(1.0, std::abs(run.p.values[i]));
     Parameters more = run.p, less = run.p;

@@ -125,9 +125,9 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{2026, 569, Finding::NamedKink, "two corners stick while the body turns"},
            Case{11, 118, Finding::NamedKink, "a change that grows by 1e14"},
        }) {
-    const SceneJudgement one = judge_scene(
-        random_scene(c.seed, c.number),
-        "random-" + std::to_string(c.seed) + "-" + std::to_string(c.number));
+    const SceneJudgement one =
+        judge_scene(random_scene(c.seed, c.number),
+                    "random-" + std::to_string(c.seed) + "-" + std::to_string(c.number));
     EXPECT_EQ(one.finding, c.finding) << c.what << ": " << name_of(one.finding) << " " << one.what;
   }
 }

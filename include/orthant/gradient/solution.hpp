@@ -136,5 +136,4 @@ class SolutionGradient {
   std::unique_ptr<Impl> impl_;
 };
 
-
 }  // namespace orthant

@@ -29,7 +29,8 @@ Vec3 velocity_at(const Model& model, BodyId id, const VecX& q, const VecX& v, co
   return Vec3(x[0], x[1], x[2]) + Vec3(x[3], x[4], x[5]).cross(lever);
 }
 
-/// The set of a contact whose sides move past each other with `slip`, among speeds of size `around`.
+/// The set of a contact whose sides move past each other with `slip`, among speeds of size
+/// `around`.
 ContactState set_of(const Vec3& normal, const Vec3& impulse, const Vec3& slip, double around,
                     double friction) {
   const double n = impulse.dot(normal);
