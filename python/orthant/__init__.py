@@ -26,6 +26,7 @@ from ._core import (
     Contact,
     ContactState,
     CoordinateKind,
+    EdgeParameter,
     Effort,
     Error,
     Estimate,
@@ -148,7 +149,7 @@ def __getattr__(name: str) -> ModuleType:
 __all__ = [
     "Accuracy", "AngularAxes", "Articulation", "Attempt", "Batch", "BatchGradient", "BatchTape", "BatchTrajectory", "Body", "CanonicalProblem",
     "CertifiedContact", "CombineRule", "ConstraintScheme", "Contact", "ContactState", "CoordinateKind",
-    "Effort",
+    "EdgeParameter", "Effort",
     "Error", "Estimate", "FitMethod",
     "FitOptions", "FitResult", "FlexiblePart", "FollowSpec", "ForceCallback", "FrameReading", "FrictionModel",
     "GradientCertificate", "GradientMode", "ImplicitWeights", "ImuReading", "Integrator",

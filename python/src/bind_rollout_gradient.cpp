@@ -40,6 +40,13 @@ void fields(Tag<RolloutCertificate>, auto&& field) {
   field("impacts", &C::impacts, "Located, their times differentiated.");
   field("kinks", &C::kinks, "Of the data in all steps, and of the initial state.");
   field("kink", &C::kink, "The first of them, with its step.");
+  field("edges", &C::edges, "Parameters with one side only, by place.");
+}
+
+void fields(Tag<EdgeParameter>, auto&& field) {
+  field("place", &EdgeParameter::place, "In Parameters.values.");
+  field("given", &EdgeParameter::given,
+        "The number is the derivative from inside the range; False: there is none.");
 }
 
 void fields(Tag<StepCertificate>, auto&& field) {
@@ -58,6 +65,7 @@ void fields(Tag<StepCertificate>, auto&& field) {
   field("kinks", &C::kinks, "Of the data: springs at rest length, flush faces.");
   field("start_kinks", &C::start_kinks, "Of the state before: contacts and limits just closed.");
   field("kink", &C::kink, "The first of both, in words.");
+  field("edges", &C::edges, "Parameters with one side only, by place.");
 }
 
 namespace {
@@ -506,6 +514,13 @@ void bind_certified_contact(nb::module_& m) {
 void bind_rollout_gradient(nb::module_& m) {
   bind_settings<StepGradientSettings>(m, "StepGradientSettings", "How to differentiate a step.");
   bind_certified_contact(m);
+  bind_report<EdgeParameter>(m, "EdgeParameter", "A parameter with one side only: at its edge.")
+      .def(
+          "__eq__",
+          [](const EdgeParameter& a, nb::object b) {
+            return nb::isinstance<EdgeParameter>(b) && a == nb::cast<const EdgeParameter&>(b);
+          },
+          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"));
   bind_report<StepCertificate>(m, "StepCertificate",
                                "What is known about the derivative of a step.");
   bind_report<RolloutCertificate>(m, "RolloutCertificate", "The certificates of all steps in one.");
