@@ -22,7 +22,7 @@ function(orthant_names_of source result)
     if(line MATCHES "^\n(TEST|INSTANTIATE|using namespace|namespace|extern)")
       continue()
     endif()
-    if(line MATCHES "^\nusing .*::([A-Za-z0-9_]+) *$")
+    if(line MATCHES "^\nusing [^=]*::([A-Za-z0-9_]+) *$")
       list(APPEND names use:${CMAKE_MATCH_1})  # clashes with a definition, not with the same use
     elseif(line MATCHES "^\n(struct|class|enum class|enum|union|using|#define) +([A-Za-z0-9_]+)( |$)")
       list(APPEND names ${CMAKE_MATCH_2})
