@@ -158,8 +158,8 @@ MethodResult run_pair_blocks(const MethodCall& call) {
   SolveWorkspace::Impl& work = call.work;
   const MethodResult first =
       factorises_soon(call)
-          ? solve_interior_point(call.p, call.scale, {.form = InteriorPointForm::Velocity},
-                                 call.limits, work.interior_point, call.x)
+          ? solve_pair_blocks(call.p, call.scale, {.form = PairBlocksForm::Newton}, call.limits,
+                              work.pair_blocks, call.x)
           : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
   if (has_ended(first)) return first;

@@ -16,12 +16,17 @@
 #include "solver/delassus_operator.hpp"
 #include "solver/lanes.hpp"
 #include "solver/pair_groups.hpp"
+#include "solver/pair_newton.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant {
 namespace {
 
 constexpr std::size_t kGrain = 2048;
+constexpr int kMaxIterations = 20000;
+// Rows at zero come in once they want a thirtieth of what all rows that push do: a few that come
+// in late cost all of the iterations made without them.
+constexpr double kLetIn = 1000;
 using internal::block_product;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
@@ -50,6 +55,7 @@ struct PairBlocksWorkspace::Impl {
   std::vector<Sums> sums;
   JudgeWorkspace judge;
   Solution candidate;
+  internal::PairNewtonWorkspace newton;
 };
 
 PairBlocksWorkspace::PairBlocksWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -73,7 +79,9 @@ class PairBlocks {
         scale_(scale),
         settings_(settings),
         w_(work),
-        best_(Method::PairBlocks, p, scale, limits, settings.max_iterations, work.judge, x) {}
+        best_(Method::PairBlocks, p, scale, limits,
+              settings.max_iterations > 0 ? settings.max_iterations : kMaxIterations, work.judge,
+              x) {}
 
   MethodResult run() {
     if (!w_.N.build(p_, scale_)) return {};
@@ -219,7 +227,7 @@ class PairBlocks {
             if (w_.x[rows[i]] > 0)
               in |= 1u << i;
             else
-              let_in |= let_in_ && w_.g[rows[i]] < 0;
+              let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
           }
           if (let_in) {  // which of them comes in is up to all rows of the block
             Small c;
@@ -361,7 +369,8 @@ class PairBlocks {
     looked_total_ = wish.of_pushing + wish.to_push;
     while (best_.iterations < best_.max_iterations()) {
       ++best_.iterations;
-      let_in_ = wish.to_push > settings_.release * settings_.release * wish.of_pushing;
+      let_in_ = kLetIn * wish.to_push > wish.of_pushing;
+      let_in_blocks_ = wish.to_push > wish.of_pushing;
       const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
       const double gd = next_direction(beta);
       multiply(w_.d, w_.Nd);
@@ -393,7 +402,7 @@ class PairBlocks {
   const PairBlocksSettings& settings_;
   PairBlocksWorkspace::Impl& w_;
   internal::BestAnswer best_;
-  bool let_in_ = false;
+  bool let_in_ = false, let_in_blocks_ = false;
   double looked_residual_ = 0, looked_total_ = 0;
 };
 
@@ -404,6 +413,11 @@ MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& sc
                                PairBlocksWorkspace& work, Solution& x) {
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
+  if (settings.form == PairBlocksForm::Newton) {
+    internal::PairNewtonSettings newton;
+    if (settings.max_iterations > 0) newton.max_iterations = settings.max_iterations;
+    return internal::solve_pair_newton(p, scale, newton, limits, work.impl().newton, x);
+  }
   return PairBlocks(p, scale, settings, limits, work.impl(), x).run();
 }
 

@@ -14,12 +14,18 @@
 
 namespace orthant {
 
+enum class PairBlocksForm : std::uint8_t {
+  Conjugate,  ///< conjugate gradients on the rows that push, block gradient steps between
+  /// An interior path from afar, Newton steps on proximal rounds near the end: a factorisation
+  /// each, in the graph of the bodies. For the plane, where that is cheap and conjugate gradients
+  /// take hundreds to thousands of steps.
+  Newton,
+};
+
 struct PairBlocksSettings {
-  int max_iterations = 20000;
-  int judge_every = 25;  ///< iterations between two looks by the judge
-  /// Rows at zero are released once their gradient exceeds this part of that of the active rows.
-  /// From 1/30 down conjugate gradients can stick in projected steps, depending on rounding.
-  double release = 1;
+  int max_iterations = 0;  ///< 0: 20000, of Newton 400
+  int judge_every = 25;    ///< iterations between two looks by the judge
+  PairBlocksForm form = PairBlocksForm::Conjugate;
 };
 
 class PairBlocksWorkspace {

@@ -47,8 +47,7 @@ class PolishRun {
       if (!usable || best_.done() || sets_.empty()) break;  // no sets: the equations are linear
       guess(next_);
       const std::size_t changes = count_changes();
-      const bool wanders =
-          settings_.impatient ? changes > 0 && changes >= last_changes : value > kLost;
+      const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
       last_changes = changes;
       lost = wanders ? lost + 1 : 0;
       if (changes == 0) {

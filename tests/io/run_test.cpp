@@ -211,10 +211,10 @@ TEST(Trajectory, RecordsForcesThatBalance) {
            c < static_cast<std::size_t>(t.contact_offset[f + 1]); ++c) {
         const double sign = t.bodies[t.contact_a[c]] == "crate" ? 1 : -1;
         for (int i = 0; i < 3; ++i) on_crate[i] += sign * t.contact_impulse[3 * c + i] / t.h;
-        if (t.contact_set[c] != 0) {
-          EXPECT_EQ(t.contact_set[c],
-                    static_cast<int>(sticks ? ContactState::Stick : ContactState::Slide));
-        }
+        // Four corners carry what three would: one that sticks may push with all its friction, and
+        // is then on the border of sliding.
+        const int set = t.contact_set[c], slides = static_cast<int>(ContactState::Slide);
+        EXPECT_TRUE(set == 0 || (set == slides) == !sticks) << set;
       }
       EXPECT_NEAR(on_crate[2], 2 * 9.81, 1e-6);
       EXPECT_NEAR(on_crate[0], sticks ? -3 : -0.1 * 2 * 9.81, 1e-6);

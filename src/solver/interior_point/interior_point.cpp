@@ -31,8 +31,6 @@ struct InteriorPointWorkspace::Impl {
   std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
   bool velocity_form = false, space_ready = false;
-  VelocitySolver inverse;  // velocity form: of H
-  VecX impulse;
   internal::VelocitySpace space;  // built when the first guess asks for it
   internal::VelocityPolishWorkspace velocity_polish;
   PolishWorkspace polish;
@@ -61,9 +59,7 @@ class Iteration {
         w_(work),
         best_(Method::InteriorPoint, problem, scale, limits, settings.max_iterations, work.judge,
               x),
-        at_(work.system.velocities() + work.system.bilateral()),
-        // Near a singular matrix of exact friction the direction hangs on the last digits.
-        refined_(work.system.is_exact() ? 1e-15 : settings.refined * limits.tolerance) {}
+        at_(work.system.velocities() + work.system.bilateral()) {}
 
   MethodResult run() {
     const Solution& given = best_.answer();
@@ -71,7 +67,7 @@ class Iteration {
     if (settings_.warm_start) {
       if (best_.begin() <= best_.tolerance()) return best_.result();
       full = !given.lambda.isZero(0.0) || !given.gamma.isZero(0.0);
-      if (full && settings_.crossover && settings_.exit_gap == 0 && cross_over(given))
+      if (full && settings_.exit_gap == 0 && cross_over(given, settings_.crossover_steps))
         return best_.result();
     }
     if (start_near(given, full)) {
@@ -96,7 +92,7 @@ class Iteration {
  private:
   void start(double impulse);
   bool start_near(const Solution& given, bool impulses);
-  bool cross_over(const Solution& from);
+  bool cross_over(const Solution& from, int steps);
   Outcome follow_path();
   void measure();
   void consider(const VecX& u, double merit);
@@ -111,7 +107,6 @@ class Iteration {
   InteriorPointWorkspace::Impl& w_;
   internal::BestAnswer best_;
   const Index at_;              // first row of λ in u
-  const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
@@ -145,13 +140,14 @@ bool Iteration::start_near(const Solution& given, bool impulses) {
 }
 
 /// Guesses the sets of a point and solves their equations. True where that is the end.
-bool Iteration::cross_over(const Solution& from) {
+bool Iteration::cross_over(const Solution& from, int steps) {
+  if (!settings_.crossover) return false;
   if (w_.system.size() > settings_.crossover_size && !w_.velocity_form) return false;
   w_.polished.v = from.v;
   w_.polished.gamma = from.gamma;
   w_.polished.lambda = from.lambda;
   MethodLimits limits = best_.rest();
-  limits.max_iterations = settings_.crossover_steps;
+  limits.max_iterations = steps;
   limits.trace = nullptr;
   PolishSettings sets;
   if (w_.cones.only_half_lines()) sets.max_lost = 1, sets.impatient = true;
@@ -184,8 +180,6 @@ void Iteration::measure() {
   lowest_gap_ = std::min(lowest_gap_, gap_);
   error_ = w_.r.size() > 0 ? w_.r.cwiseAbs().maxCoeff() : 0.0;
   const double merit = gap_ + error_;
-  // Far from the end of the path the judge, which costs a fifth of a step, can only say no.
-  if (merit > settings_.judge_below && w_.cones.size() > 0 && !w_.system.is_exact()) return;
   consider(w_.u, merit);
   // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
   // it reads as an error of its own size until it is gone.
@@ -213,14 +207,6 @@ bool Iteration::left_at_exit() {
 /// finds it twice as bad.
 void Iteration::consider(const VecX& u, double merit) {
   w_.system.unscale(u, w_.trial);
-  // The factor of the velocity form has lost the balance of blocks that nothing pushes beside that
-  // of the others: their motion is taken from the impulses.
-  if (settings_.form == InteriorPointForm::Velocity && w_.inverse.is_block_diagonal()) {
-    w_.impulse = problem_.k;
-    if (!problem_.C.empty()) problem_.C.multiply_transpose_add(1, w_.trial.gamma, w_.impulse);
-    if (!problem_.D.empty()) problem_.D.multiply_transpose_add(1, w_.trial.lambda, w_.impulse);
-    w_.inverse.solve(w_.impulse, w_.trial.v);
-  }
   const double value = best_.judge_unrecorded(w_.trial);
   if (value < best_.residual() || (merit < best_merit_ && value < 2 * best_.residual())) {
     best_merit_ = merit;
@@ -233,7 +219,7 @@ void Iteration::consider(const VecX& u, double merit) {
 double Iteration::direction(double target, double second_order, double rest) {
   w_.rhs = -rest * w_.r;
   w_.cones.aim(target, second_order, w_.rhs.data() + at_);
-  w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
+  w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
   return w_.cones.longest_step();
@@ -250,7 +236,7 @@ double Iteration::lengthen(double target, double longest) {
     w_.last_du = w_.du;
     w_.rhs = -w_.r;
     w_.cones.correct(target, further, settings_.spread, w_.rhs.data() + at_);
-    w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
+    w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
     w_.cones.compute_step(w_.du.data() + at_);
     best_.work += w_.system.solve_work();
     const double next = w_.cones.longest_step();
@@ -302,9 +288,9 @@ Outcome Iteration::follow_path() {
     if (best_.converged() || left_at_exit()) return Outcome::Converged;
     w_.pushed.swap(w_.pushing);
     w_.cones.pushing(w_.pushing);
-    if (settings_.crossover && gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
+    if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
       next_crossover_ = 1e-2 * (gap_ + error_);
-      if (cross_over(best_.answer())) return Outcome::Converged;
+      if (cross_over(best_.answer(), settings_.crossover_steps)) return Outcome::Converged;
     }
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
     if (best_.iterations >= best_.max_iterations()) return Outcome::IterationLimit;
@@ -329,11 +315,9 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
                                   const InteriorPointSettings& settings, const MethodLimits& limits,
                                   InteriorPointWorkspace& work, Solution& x) {
   InteriorPointWorkspace::Impl& w = work.impl();
-  const bool velocity = settings.form == InteriorPointForm::Velocity;
-  w.system.build(problem, w.cones, velocity);
-  if (velocity && !w.inverse.factorize(problem.H)) return {};
-  w.velocity_form = (velocity || w.system.size() > settings.crossover_size) &&
-                    internal::VelocitySpace::fits(problem);
+  w.system.build(problem, w.cones);
+  w.velocity_form =
+      w.system.size() > settings.crossover_size && internal::VelocitySpace::fits(problem);
   w.space_ready = false;
   MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
   if (result.outcome == Outcome::Stalled &&

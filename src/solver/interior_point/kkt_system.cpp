@@ -81,7 +81,7 @@ bool is_symmetric(const BlockRows& F) {
 
 }  // namespace
 
-void KktSystem::build(const CanonicalProblem& p, ConeSet& cones, bool eliminate) {
+void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
   ORTHANT_ASSERT(p.H.kind() != VelocityMatrix::Kind::Operator);
   velocities_ = p.velocity_count();
   bilateral_ = p.bilateral_count();
@@ -114,21 +114,7 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones, bool eliminate)
   }
   softened_ = false;
   symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
-  eliminate_ = eliminate && schur_.analyze(K_, velocities_, at, symmetric_);
-  if (!eliminate_) factor_.analyze(K_, velocities_, symmetric_);
-}
-
-void KktSystem::use_saddle_form() {
-  eliminate_ = false;
   factor_.analyze(K_, velocities_, symmetric_);
-}
-
-bool KktSystem::factorize_values() {
-  if (eliminate_) {
-    if (schur_.factorize(K_)) return true;
-    use_saddle_form();
-  }
-  return factor_.factorize(K_);
 }
 
 void KktSystem::choose_scales(const CanonicalProblem& p) {
@@ -347,11 +333,11 @@ bool KktSystem::factorize(const ConeSet& cones) {
   }
   for (const Index i : proximal_) values[i] += kProximal;
   if (softened_) soften();
-  if (factorize_values()) return true;
+  if (factor_.factorize(K_)) return true;
   if (softened_) return false;
   softened_ = true;
   soften();
-  return factorize_values();
+  return factor_.factorize(K_);
 }
 
 void KktSystem::soften() {
@@ -359,17 +345,13 @@ void KktSystem::soften() {
 }
 
 double KktSystem::solve_work() const {
-  return (eliminate_ ? schur_.nonzeros() : factor_.nonzeros()) +
-         2 * static_cast<double>(K0_.nonZeros());
+  return factor_.nonzeros() + 2 * static_cast<double>(K0_.nonZeros());
 }
 
-void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du) {
+void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
   const double size = rhs.size() > 0 ? rhs.cwiseAbs().maxCoeff() : 0.0;
-  const auto apply = [&](const VecX& right, VecX& x) {
-    eliminate_ ? schur_.solve(right, x) : factor_.solve(right, x);
-  };
   const auto refine = [&] {
-    apply(rhs, du);
+    factor_.solve(rhs, du);
     double last = std::numeric_limits<double>::infinity();
     for (int i = 0; i <= refinements; ++i) {
       defect_ = rhs;
@@ -381,17 +363,13 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
         break;
       }
       last = error;
-      if (i == refinements || error <= refined * size) break;
-      apply(defect_, correction_);
+      if (i == refinements || error <= 1e-15 * size) break;
+      factor_.solve(defect_, correction_);
       du += correction_;
     }
     return last;
   };
-  double error = refine();
-  if (error > kLostDigits * size && eliminate_) {
-    use_saddle_form();
-    if (factor_.factorize(K_)) error = refine();
-  }
+  const double error = refine();
   if (error <= kLostDigits * size) return;
   if (factor_.pivot_instead(K_)) {
     refine();

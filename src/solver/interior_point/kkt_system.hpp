@@ -13,15 +13,14 @@
 
 #include "orthant/problem/problem.hpp"
 #include "solver/interior_point/cone_set.hpp"
-#include "solver/interior_point/schur_factor.hpp"
+#include "solver/interior_point/kkt_factor.hpp"
 
 namespace orthant::interior_point {
 
 class KktSystem {
  public:
-  /// Scales the problem and lists its cones. `eliminate`: factors are those of the velocity form
-  /// where it fits, until digits are lost in it.
-  void build(const CanonicalProblem& problem, ConeSet& cones, bool eliminate);
+  /// Scales the problem and lists its cones.
+  void build(const CanonicalProblem& problem, ConeSet& cones);
 
   Index size() const { return velocities_ + bilateral_ + rows_; }
   Index velocities() const { return velocities_; }
@@ -32,10 +31,10 @@ class KktSystem {
   void residual(const VecX& u, VecX& r) const;
   /// Factorises K with the Newton blocks of the cones' current scaling.
   bool factorize(const ConeSet& cones);
-  /// K du = rhs with at most so many refinements, until the defect is `refined` of rhs.
-  void solve(const VecX& rhs, int refinements, double refined, VecX& du);
+  /// K du = rhs with iterative refinement.
+  void solve(const VecX& rhs, int refinements, VecX& du);
   /// Multiply-adds of one factorisation and of one solve, roughly.
-  double factor_work() const { return eliminate_ ? schur_.flops() : factor_.flops(); }
+  double factor_work() const { return factor_.flops(); }
   double solve_work() const;
   /// λ inside all cones: `impulse` behind the axis of a cone, the middle of a box where it is
   /// narrow.
@@ -60,8 +59,6 @@ class KktSystem {
   void assemble(const CanonicalProblem& problem, const ConeSet& cones);
   void compress();
   Index slot(Index row, Index column) const;
-  bool factorize_values();
-  void use_saddle_form();
   void soften();
 
   Index velocities_ = 0, bilateral_ = 0, rows_ = 0;
@@ -76,9 +73,8 @@ class KktSystem {
   std::vector<Index> slots_;                     // where cone i's block goes in K
   std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
   std::vector<char> mark_;
-  bool softened_ = false, eliminate_ = false;
+  bool softened_ = false;
   KktFactor factor_;
-  SchurFactor schur_;
   VecX defect_, correction_;
 };
 
