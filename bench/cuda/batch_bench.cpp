@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/cuda/batch_bench.cpp: batch_bench LIBRARY [quick]: ants in batches on a CUDA device, beside
-// the host back end on all cores: bits, world-steps per second forward and backward, memory,
-// residual, certificate, bad input. One line per measurement, as docs/gpu.md quotes it.
-#include <dlfcn.h>
-
+// bench/cuda/batch_bench.cpp: batch_bench LIBRARY [quick|bits]: ants, quadrupeds and arms in
+// batches on a CUDA device, beside the host back end on all cores: bits, world-steps per second
+// forward and backward, memory, residual, certificate, bad input. One line per measurement, as
+// docs/gpu.md quotes it.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,9 +12,9 @@
 #include <vector>
 
 #include "device/device_for.hpp"
+#include "library.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/device/batch.hpp"
-#include "orthant/device/cuda.h"
 #include "scenes/batch_worlds.hpp"
 
 using namespace orthant;
@@ -25,57 +24,16 @@ namespace {
 constexpr std::size_t kReport = static_cast<std::size_t>(BatchReport::Count);
 constexpr std::size_t kCertificate = static_cast<std::size_t>(BatchCertificate::Count);
 
-/// The C interface, by name.
-struct Cuda {
-  decltype(&orthant_cuda_error) error;
-  decltype(&orthant_cuda_devices) devices;
-  decltype(&orthant_cuda_create) create;
-  decltype(&orthant_cuda_destroy) destroy;
-  decltype(&orthant_cuda_allocate) allocate;
-  decltype(&orthant_cuda_release) release;
-  decltype(&orthant_cuda_upload) upload;
-  decltype(&orthant_cuda_download) download;
-  decltype(&orthant_cuda_sum) sum;
-  decltype(&orthant_cuda_step) step;
-  decltype(&orthant_cuda_pull_back) pull_back;
-
-  explicit Cuda(const char* path) {
-    void* library = dlopen(path, RTLD_NOW);
-    if (library == nullptr) die(dlerror());
-    const auto find = [&](const char* name, auto& function) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (function == nullptr) die(name);
-    };
-    find("orthant_cuda_error", error);
-    find("orthant_cuda_devices", devices);
-    find("orthant_cuda_create", create);
-    find("orthant_cuda_destroy", destroy);
-    find("orthant_cuda_allocate", allocate);
-    find("orthant_cuda_release", release);
-    find("orthant_cuda_upload", upload);
-    find("orthant_cuda_download", download);
-    find("orthant_cuda_sum", sum);
-    find("orthant_cuda_step", step);
-    find("orthant_cuda_pull_back", pull_back);
-  }
-  [[noreturn]] static void die(const char* what) {
-    std::printf("error: %s\n", what);
-    std::exit(1);
-  }
-  void require(int bad) const {
-    if (bad != 0) die(error());
-  }
-};
-
 struct Array {
-  const Cuda& cuda;
+  const CudaLibrary& cuda;
   void* memory = nullptr;
   std::size_t count;
-  Array(const Cuda& c, std::size_t n) : cuda(c), count(n) {
+  Array(const CudaLibrary& c, std::size_t n) : cuda(c), count(n) {
     cuda.require(cuda.allocate(std::max<std::size_t>(n, 1) * sizeof(double), &memory));
   }
-  Array(const Cuda& c, const std::vector<double>& from) : Array(c, from.size()) { set(from); }
+  Array(const CudaLibrary& c, const std::vector<double>& from) : Array(c, from.size()) {
+    set(from);
+  }
   ~Array() { cuda.release(memory); }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -149,11 +107,12 @@ std::size_t differences(const std::vector<double>& a, const std::vector<double>&
 }
 
 struct Bench {
-  const Cuda& cuda;
-  const Model model = scenes::ant(0.6);
+  const CudaLibrary& cuda;
+  const char* name;
+  const Model model;
   std::vector<double> parameters;
 
-  explicit Bench(const Cuda& c) : cuda(c) {
+  Bench(const CudaLibrary& c, const char* n, Model m) : cuda(c), name(n), model(std::move(m)) {
     const Parameters p = model.default_parameters();
     parameters.assign(p.values.data(), p.values.data() + p.values.size());
   }
@@ -210,11 +169,12 @@ struct Bench {
     }
     cuda.destroy(batch);
     std::printf(
-        "bits %s: %zu worlds, %d steps, %zu impulses: numbers that differ from the host: forward "
+        "bits, %s, %s: %zu worlds, %d steps, %zu impulses: numbers that differ from the host: "
+        "forward "
         "%zu, backward %zu; "
         "floating %g, solve error %.1e\n",
-        s == Stabilisation::Projection ? "projection" : "baumgarte", n, steps, touching, forward,
-        backward, floating, solve_error);
+        name, s == Stabilisation::Projection ? "projection" : "baumgarte", n, steps, touching,
+        forward, backward, floating, solve_error);
   }
 
   void speed(Stabilisation s, double tolerance, std::size_t n, bool gradient, int warm_up,
@@ -268,8 +228,8 @@ struct Bench {
     std::sort(forward.begin(), forward.end());
     std::sort(backward.begin(), backward.end());
     const double f = forward[forward.size() / 2];
-    std::printf("ant %s tol %.0e worlds %zu: forward %.3f ms (max %.3f) = %.3f M world-steps/s; ",
-                s == Stabilisation::Projection ? "projection" : "baumgarte", tolerance, n, f,
+    std::printf("%s %s tol %.0e worlds %zu: forward %.3f ms (max %.3f) = %.3f M world-steps/s; ",
+                name, s == Stabilisation::Projection ? "projection" : "baumgarte", tolerance, n, f,
                 forward.back(), static_cast<double>(n) / f / 1e3);
     if (!backward.empty()) {
       const double b = backward[backward.size() / 2];
@@ -312,10 +272,10 @@ struct Bench {
     }
     const Summary last(w.report);
     std::printf(
-        "host %d threads, ant %s tol %.0e worlds %zu: forward %.1f k world-steps/s, backward %.1f "
+        "host %d threads, %s %s tol %.0e worlds %zu: forward %.1f k world-steps/s, backward %.1f "
         "k/s; residual %.1e, failed %g\n",
-        thread_count(), s == Stabilisation::Projection ? "projection" : "baumgarte", tolerance, n,
-        static_cast<double>(n) * steps / forward / 1e3,
+        thread_count(), name, s == Stabilisation::Projection ? "projection" : "baumgarte",
+        tolerance, n, static_cast<double>(n) * steps / forward / 1e3,
         reversed > 0 ? static_cast<double>(n) * reversed / backward / 1e3 : 0.0, last.residual,
         last.failed);
     std::fflush(stdout);
@@ -363,31 +323,38 @@ struct Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) Cuda::die("usage: batch_bench liborthant_cuda.so [quick]");
+  if (argc < 2) CudaLibrary::die("usage: batch_bench liborthant_cuda.so [quick]");
   const std::string mode = argc > 2 ? argv[2] : "full";
-  const Cuda cuda(argv[1]);
+  const CudaLibrary cuda(argv[1]);
   int count = 0;
   char name[256] = "";
   std::size_t free = 0, total = 0;
   cuda.require(cuda.devices(&count, name, sizeof(name), &free, &total));
   std::printf("%s, %zu of %zu MiB free\n", name, free >> 20, total >> 20);
-  const Bench bench(cuda);
   set_thread_count(0);
-  bench.sum();
-  bench.bits(Stabilisation::Baumgarte);
-  bench.bits(Stabilisation::Projection);
+  const Bench ant(cuda, "ant", scenes::ant(0.6)), quadruped(cuda, "quadruped", scenes::quadruped()),
+      arm(cuda, "arm with block", scenes::arm_with_block());
+  const std::initializer_list<const Bench*> all = {&ant, &quadruped, &arm};
+  ant.sum();
+  for (const Bench* bench : all) {
+    bench->bits(Stabilisation::Baumgarte);
+    bench->bits(Stabilisation::Projection);
+  }
   if (mode == "bits") return 0;
   const int warm = 60, steps = 20;
-  for (const std::size_t n : {4096, 16384}) {
-    bench.speed(Stabilisation::Baumgarte, 1e-6, n, true, warm, steps);
-    bench.speed(Stabilisation::Projection, 1e-6, n, true, warm, steps);
+  for (const Bench* bench : all) {
+    for (const std::size_t n : {4096, 16384}) {
+      bench->speed(Stabilisation::Baumgarte, 1e-6, n, true, warm, steps);
+      bench->speed(Stabilisation::Projection, 1e-6, n, true, warm, steps);
+    }
+    bench->host_speed(Stabilisation::Baumgarte, 1e-6, 2048, warm, steps, true);
   }
-  bench.host_speed(Stabilisation::Baumgarte, 1e-6, 2048, warm, steps, true);
-  bench.bad_input();
+  ant.bad_input();
   if (mode == "quick") return 0;
-  bench.speed(Stabilisation::Baumgarte, 1e-10, 16384, true, warm, steps);
-  bench.speed(Stabilisation::Projection, 1e-10, 16384, true, warm, steps);
-  bench.speed(Stabilisation::Baumgarte, 1e-6, 65536, true, warm, steps);
-  bench.host_speed(Stabilisation::Projection, 1e-6, 2048, warm, steps, true);
+  ant.speed(Stabilisation::Baumgarte, 1e-10, 16384, true, warm, steps);
+  ant.speed(Stabilisation::Projection, 1e-10, 16384, true, warm, steps);
+  ant.speed(Stabilisation::Baumgarte, 1e-6, 65536, true, warm, steps);
+  for (const Bench* bench : all)
+    bench->host_speed(Stabilisation::Projection, 1e-6, 2048, warm, steps, true);
   return 0;
 }

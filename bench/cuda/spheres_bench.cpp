@@ -2,8 +2,6 @@
 // bench/cuda/spheres_bench.cpp: spheres_bench LIBRARY [COUNT...]: spheres that fall into a box, on
 // a CUDA device: bits beside the host, milliseconds per step while they fall and when they lie,
 // residual, overlap. One line per measurement, as docs/gpu.md quotes it.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,51 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "library.hpp"
 #include "orthant/base/parallel.hpp"
-#include "orthant/device/cuda.h"
 #include "orthant/device/spheres.hpp"
 
 using namespace orthant;
 
 namespace {
-
-[[noreturn]] void die(const char* why) {
-  std::fprintf(stderr, "spheres_bench: %s\n", why);
-  std::exit(1);
-}
-
-/// The C interface, by name.
-struct Cuda {
-  decltype(&orthant_cuda_error) error;
-  decltype(&orthant_cuda_allocate) allocate;
-  decltype(&orthant_cuda_release) release;
-  decltype(&orthant_cuda_upload) upload;
-  decltype(&orthant_cuda_download) download;
-  decltype(&orthant_cuda_spheres_create) create;
-  decltype(&orthant_cuda_spheres_destroy) destroy;
-  decltype(&orthant_cuda_spheres_step) step;
-
-  explicit Cuda(const char* path) {
-    void* library = dlopen(path, RTLD_NOW);
-    if (library == nullptr) die(dlerror());
-    const auto find = [&](const char* name, auto& function) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (function == nullptr) die(name);
-    };
-    find("orthant_cuda_error", error);
-    find("orthant_cuda_allocate", allocate);
-    find("orthant_cuda_release", release);
-    find("orthant_cuda_upload", upload);
-    find("orthant_cuda_download", download);
-    find("orthant_cuda_spheres_create", create);
-    find("orthant_cuda_spheres_destroy", destroy);
-    find("orthant_cuda_spheres_step", step);
-  }
-  void check(int code) const {
-    if (code != 0) die(error());
-  }
-};
 
 constexpr double kRadius = 0.035;
 
@@ -95,38 +55,38 @@ struct Drop {
 };
 
 struct Device {
-  const Cuda& cuda;
+  const CudaLibrary& cuda;
   orthant_cuda_spheres* spheres = nullptr;
   void *q = nullptr, *v = nullptr;
   std::size_t count;
   double report[6] = {};
 
-  Device(const Cuda& c, const SphereProgram& program, const Drop& drop)
+  Device(const CudaLibrary& c, const SphereProgram& program, const Drop& drop)
       : cuda(c), count(program.count()) {
-    cuda.check(cuda.create(program.bytes().data(), program.bytes().size(), &spheres));
-    cuda.check(cuda.allocate(drop.q.size() * 8, &q));
-    cuda.check(cuda.allocate(drop.v.size() * 8, &v));
-    cuda.check(cuda.upload(q, drop.q.data(), drop.q.size() * 8));
-    cuda.check(cuda.upload(v, drop.v.data(), drop.v.size() * 8));
+    cuda.require(cuda.spheres_create(program.bytes().data(), program.bytes().size(), &spheres));
+    cuda.require(cuda.allocate(drop.q.size() * 8, &q));
+    cuda.require(cuda.allocate(drop.v.size() * 8, &v));
+    cuda.require(cuda.upload(q, drop.q.data(), drop.q.size() * 8));
+    cuda.require(cuda.upload(v, drop.v.data(), drop.v.size() * 8));
   }
   ~Device() {
     cuda.release(q);
     cuda.release(v);
-    cuda.destroy(spheres);
+    cuda.spheres_destroy(spheres);
   }
   float step() {
     float ms = 0;
-    cuda.check(
-        cuda.step(spheres, static_cast<double*>(q), static_cast<double*>(v), 0, report, &ms));
+    cuda.require(cuda.spheres_step(spheres, static_cast<double*>(q), static_cast<double*>(v), 0,
+                                   report, &ms));
     return ms;
   }
   void get(std::vector<double>& to_q, std::vector<double>& to_v) {
-    cuda.check(cuda.download(to_q.data(), q, to_q.size() * 8));
-    cuda.check(cuda.download(to_v.data(), v, to_v.size() * 8));
+    cuda.require(cuda.download(to_q.data(), q, to_q.size() * 8));
+    cuda.require(cuda.download(to_v.data(), v, to_v.size() * 8));
   }
 };
 
-void compare_bits(const Cuda& cuda) {
+void compare_bits(const CudaLibrary& cuda) {
   Drop drop(20'000);
   SphereProgram program(drop.arrays, 0.01);
   Device device(cuda, program, drop);
@@ -187,7 +147,7 @@ void overlaps(const Drop& drop, const std::vector<double>& q, double& mean, doub
   most /= kRadius;
 }
 
-void measure(const Cuda& cuda, std::size_t count, int sweeps) {
+void measure(const CudaLibrary& cuda, std::size_t count, int sweeps) {
   Drop drop(count);
   SphereProgram program(drop.arrays, 0.01, {.sweeps = sweeps});
   Device device(cuda, program, drop);
@@ -224,8 +184,8 @@ void measure(const Cuda& cuda, std::size_t count, int sweeps) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) die("usage: spheres_bench LIBRARY [COUNT...]");
-  const Cuda cuda(argv[1]);
+  if (argc < 2) CudaLibrary::die("usage: spheres_bench LIBRARY [COUNT...]");
+  const CudaLibrary cuda(argv[1]);
   compare_bits(cuda);
   std::vector<std::size_t> counts;
   for (int i = 2; i < argc; ++i) counts.push_back(std::strtoul(argv[i], nullptr, 10));

@@ -15,7 +15,7 @@ from ._cuda import CudaBatch, DeviceArray, DeviceError
 
 Floats = NDArray[np.float64]
 _REPORT = ("outcome", "contacts", "sweeps", "newton", "rounds", "residual", "deepest", "joint_error")
-_CERTIFICATE = ("floating", "start_kinks", "margin", "solve_error")
+_CERTIFICATE = ("floating", "start_kinks", "margin", "solve_error", "redundant")
 
 
 @dataclass(eq=False)
@@ -42,11 +42,13 @@ class BatchGradient:
     kinks: NDArray[np.int64]  #: (n,) closed to rounding where the first step begins
     margin: Floats = field(repr=False)  #: (n,) smallest distance to a border
     solve_error: Floats = field(repr=False)  #: (n,) worst of the adjoint systems
+    redundant: NDArray[np.int64]  #: (n,) rows that other rows already hold, all steps
 
     @property
     def certified(self) -> NDArray[np.bool_]:
         """(n,) the numbers are two-sided derivatives."""
-        return np.asarray((self.floating == 0) & (self.kinks == 0) & (self.solve_error < 1e-8), dtype=np.bool_)
+        return np.asarray((self.floating == 0) & (self.kinks == 0) & (self.redundant == 0)
+                          & (self.solve_error < 1e-8), dtype=np.bool_)
 
 
 class Batch:
@@ -175,6 +177,7 @@ class Batch:
         kinks: Floats = np.zeros(self.n)
         margin: Floats = np.ones(self.n)
         error: Floats = np.zeros(self.n)
+        redundant: Floats = np.zeros(self.n)
         for t in reversed(range(steps)):
             none: Floats = np.empty(0)
             back: list[Floats] = [np.zeros((self.n, nv)), np.zeros((self.n, nv)), out_u[t] if tape.u is not None else none,
@@ -196,4 +199,6 @@ class Batch:
             floating += said[0]
             kinks = said[1]
             margin, error = np.minimum(margin, said[2]), np.maximum(error, said[3])
-        return BatchGradient(at_q, at_v, out_u, out_p, floating.astype(np.int64), kinks.astype(np.int64), margin, error)
+            redundant += said[4]
+        return BatchGradient(at_q, at_v, out_u, out_p, floating.astype(np.int64), kinks.astype(np.int64), margin, error,
+                             redundant.astype(np.int64))

@@ -50,6 +50,7 @@ enum class PairType : std::int32_t {
   CorePlane,   ///< a corner of the core of shape 1, inflated by its radius, over the half-space 2
   PointPoint,  ///< spheres
   PointEdge,   ///< sphere 1 and capsule 2
+  PointBox,    ///< sphere 1 and box 2
 };
 
 /// A point two shapes may touch at. The normal points from 2 to 1.
@@ -109,7 +110,8 @@ struct WorldCertificate {
   double start_kinks;  ///< closed to the tolerance where the step begins, and pushing
   double margin;       ///< smallest distance to a border, relative
   double solve_error;  ///< of the adjoint systems, relative
+  double redundant;    ///< rows that others of the solve already hold: impulses are not unique
 };
-inline constexpr int kCertificateNumbers = 4;
+inline constexpr int kCertificateNumbers = 5;
 
 }  // namespace orthant::device

@@ -263,6 +263,39 @@ ORTHANT_HD V3<T> unit_of(const V3<T>& d, T& length) {
   length = root(s);
   return d * (T(1) / length);
 }
+/// A ball over the box at s2: over a face or inside, the nearest face; else the nearest edge or
+/// corner (shape/contacts.cpp).
+template <class T>
+ORTHANT_HD ContactT<T> ball_on_box(const V3<T>& centre, const T& radius, const Pose7<T>& s2,
+                                   const T* half) {
+  const V3<T> local = rotate(conjugate(s2.p), centre - s2.x);
+  V3<T> away{T(0), T(0), T(0)};
+  int outside = 0, deepest = 0;
+  double most = -1e300;
+  for (int k = 0; k < 3; ++k) {
+    const T at = component(local, k);
+    const double sign = value_of(at) > 0 ? 1 : -1;
+    const T over = at * sign - half[k];
+    if (value_of(over) > 0) {
+      away = away + axis<T>(k) * (over * sign);
+      ++outside;
+    }
+    if (value_of(over) > most) most = value_of(over), deepest = k;
+  }
+  ContactT<T> r;
+  T length;
+  if (outside > 1) {
+    r.n = unit_of(rotate(s2.p, away), length);
+  } else {
+    const T at = component(local, deepest);
+    const double sign = value_of(at) > 0 ? 1 : -1;
+    length = at * sign - half[deepest];
+    r.n = rotate(s2.p, axis<T>(deepest) * T(sign));
+  }
+  r.gap = length - radius;
+  r.point = centre - r.n * ((length + radius) * 0.5);
+  return r;
+}
 /// `x`: the kContactNumbers numbers of the pair.
 template <class T>
 ORTHANT_HD ContactT<T> contact_point(const ContactData& c, const Pose7<T>& b1, const Pose7<T>& b2,
@@ -285,6 +318,7 @@ ORTHANT_HD ContactT<T> contact_point(const ContactData& c, const Pose7<T>& b1, c
     r.point = p - r.n * (radius + r.gap * 0.5);
     return r;
   }
+  if (c.type == PairType::PointBox) return ball_on_box(s1.x, x[kSize1], s2, x + kSize2);
   V3<T> near = s2.x;
   if (c.type == PairType::PointEdge) {
     const V3<T> e = rotate(s2.p, V3<T>{x[kSize2 + 1], T(0), T(0)});

@@ -225,8 +225,10 @@ struct Flat {
                : a == ShapeKind::Capsule ? 2
                : a == ShapeKind::Box     ? 8
                                          : 0;
-    } else if (a == ShapeKind::Sphere && (b == ShapeKind::Sphere || b == ShapeKind::Capsule)) {
-      c.type = b == ShapeKind::Sphere ? device::PairType::PointPoint : device::PairType::PointEdge;
+    } else if (a == ShapeKind::Sphere && b <= ShapeKind::Box) {
+      c.type = b == ShapeKind::Sphere    ? device::PairType::PointPoint
+               : b == ShapeKind::Capsule ? device::PairType::PointEdge
+                                         : device::PairType::PointBox;
       points = 1;
     }
     if (points == 0)
@@ -234,7 +236,7 @@ struct Flat {
           "the pair of shapes '" + one.name + "' and '" + two.name + "'",
           "(" + std::string(name_of(a)) + ", " + std::string(name_of(b)) +
               ") is not taken by a batch: spheres, capsules and boxes on half-spaces, spheres on "
-              "spheres and capsules are");
+              "spheres, capsules and boxes are");
     c.shape1 = static_cast<int>(a), c.shape2 = static_cast<int>(b);
     c.body1 = dynamic(one.body), c.body2 = dynamic(two.body);
     c.q1 = place(one.body), c.q2 = place(two.body);
@@ -269,8 +271,9 @@ struct Flat {
     }
   }
   static std::string_view name_of(ShapeKind kind) {
-    constexpr std::string_view names[] = {"sphere",     "capsule",   "box",  "hull",
-                                          "half-space", "ellipsoid", "torus"};
+    constexpr std::string_view names[] = {"sphere",    "capsule",  "box",  "hull",  "half-space",
+                                          "ellipsoid", "cylinder", "cone", "torus", "mesh"};
+    static_assert(std::size(names) == static_cast<std::size_t>(ShapeKind::Mesh) + 1);
     return names[static_cast<int>(kind)];
   }
 };

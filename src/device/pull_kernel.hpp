@@ -78,7 +78,9 @@ ORTHANT_HD void pull_solve(const World<Lanes>& w, Use use, const RowSet& set, co
       goal[r] = t;
       size = t > size ? t : -t > size ? -t : size;
     }
-    const bool good = factor_rows(w, n);
+    int weak;
+    const bool good = factor_rows(w, n, weak);
+    certificate.redundant += weak;
     // Redundant rows have a proximal term in the factor, which refinement takes out again.
     for (int turn = 0; good && turn < 4; ++turn) {
       error = 0;
@@ -168,7 +170,7 @@ ORTHANT_HD void pull_back_world(const World<Lanes>& w, const double* q, const do
                                 WorldCertificate& certificate) {
   const BatchModel& m = w.m;
   const int nv = 6 * m.bodies;
-  certificate = {0, 0, 1, 0};
+  certificate = {0, 0, 1, 0, 0};
   WorldReport report{};
   bool good = true;
   for (int i = 0; i < m.q_size; ++i) {

@@ -20,6 +20,7 @@ struct RowSet {
 
 enum : int { kOpen = 0, kStick = 1, kSlide = 2, kAtUpper = 3 };
 inline constexpr double kProximal = 1e-8;  ///< on the diagonal of redundant rows, relative
+inline constexpr double kWeakPivot = 100 * kProximal;
 
 template <int Lanes>
 ORTHANT_HD double row_velocity(const World<Lanes>& w, const RowSet& set, int i) {
@@ -205,13 +206,15 @@ ORTHANT_HD int linearise(const World<Lanes>& w, const RowSet& set) {
   return n;
 }
 
-/// PA = LU in place, the order of the rows in `order`; false where it is singular.
+/// PA = LU in place, the order of the rows in `order`; false where it is singular. `weak`: pivots
+/// so small that only the proximal term keeps them from zero.
 template <int Lanes>
-ORTHANT_HD bool factor_rows(const World<Lanes>& w, int n) {
+ORTHANT_HD bool factor_rows(const World<Lanes>& w, int n, int& weak) {
   const BatchModel& m = w.m;
   const Slab<double, Lanes> A = w.x + m.at.A;
   const Slab<int, Lanes> order = w.i + m.at.index + m.contacts + m.limits + m.rows;
   for (int i = 0; i < n; ++i) order[i] = i;
+  weak = 0;
   for (int k = 0; k < n; ++k) {
     int best = k;
     double most = -1;
@@ -221,6 +224,7 @@ ORTHANT_HD bool factor_rows(const World<Lanes>& w, int n) {
       if (x > most) most = x, best = i;
     }
     if (!(most > 0)) return false;
+    weak += most < kWeakPivot ? 1 : 0;
     if (best != k) {
       for (int j = 0; j < n; ++j) {
         const double t = A[k * m.rows + j];
@@ -319,7 +323,8 @@ ORTHANT_HD bool newton_step(const World<Lanes>& w, const RowSet& set) {
       F[i] = w.x[m.at.mu + c] * lambda[r - k] * w.x[m.at.law + 3 * c + k - 1] - lambda[r];
     }
   }
-  if (!factor_rows(w, n)) return false;
+  int weak;
+  if (!factor_rows(w, n, weak)) return false;
   solve_rows(w, n, F, d);
   for (int i = 0; i < n; ++i) lambda[index[i]] += d[i];
   return true;

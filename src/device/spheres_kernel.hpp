@@ -46,12 +46,55 @@ struct SphereContact {
   double mass_n, mass_t;  // that the contact feels along its normal and across it
   Vec impulse, last;      // on a; `last`: before the sweep, for the momentum
 };
+/// Contacts by groups of 32, number after number: neighbouring threads read neighbouring words.
+struct SphereContacts {
+  static constexpr std::size_t kLanes = 32, kNumbers = 16;
+  static constexpr int kNormal = 1, kImpulse = 10, kLast = 13;
+  double* data;
+
+  ORTHANT_HD static std::size_t size(std::size_t count) {
+    return (count + kLanes - 1) / kLanes * kLanes * kNumbers;
+  }
+  ORTHANT_HD double* at(std::size_t i) const {
+    return data + i / kLanes * (kLanes * kNumbers) + i % kLanes;
+  }
+  ORTHANT_HD static Vec read(const double* at, int k) {
+    return {at[kLanes * k], at[kLanes * (k + 1)], at[kLanes * (k + 2)]};
+  }
+  ORTHANT_HD static void write(double* at, int k, const Vec& x) {
+    at[kLanes * k] = x.x;
+    at[kLanes * (k + 1)] = x.y;
+    at[kLanes * (k + 2)] = x.z;
+  }
+  /// The bodies are two integers in the place of one number.
+  ORTHANT_HD static int* bodies(double* at) { return reinterpret_cast<int*>(at); }
+
+  ORTHANT_HD SphereContact get(std::size_t i) const {
+    double* const x = at(i);
+    return {bodies(x)[0],  bodies(x)[1],      read(x, kNormal), x[4 * kLanes],
+            x[5 * kLanes], x[6 * kLanes],     x[7 * kLanes],    x[8 * kLanes],
+            x[9 * kLanes], read(x, kImpulse), read(x, kLast)};
+  }
+  ORTHANT_HD void set(std::size_t i, const SphereContact& c) const {
+    double* const x = at(i);
+    bodies(x)[0] = c.a;
+    bodies(x)[1] = c.b;
+    write(x, kNormal, c.normal);
+    const double numbers[] = {c.lever_a, c.lever_b, c.bias, c.friction, c.mass_n, c.mass_t};
+    for (std::size_t k = 0; k < 6; ++k) x[(4 + k) * kLanes] = numbers[k];
+    set_impulses(i, c);
+  }
+  ORTHANT_HD void set_impulses(std::size_t i, const SphereContact& c) const {
+    write(at(i), kImpulse, c.impulse);
+    write(at(i), kLast, c.last);
+  }
+};
 struct SpherePlace {
   Vec x;
   double r;
 };
-/// Velocities and inverse inertia of a body: one cache line.
-struct SphereMotion {
+/// Velocities and inverse inertia of a body: one cache line, read and written whole.
+struct alignas(16) SphereMotion {
   Vec v;
   double inverse_mass;
   Vec w;
@@ -87,11 +130,12 @@ struct SphereWork {
   SpherePlace* place;
   SphereMotion *motion, *before;
   unsigned char* touched;
-  SphereContact *found, *contact;  // in the order of their bodies, and of their colours
-  int* position;                   // of a contact found among those in the order of colours
+  SphereContact* found;    // in the order of their bodies
+  SphereContacts contact;  // in that of their colours
+  int* position;           // of a contact found among those in the order of colours
   // of the last step
   const int *old_order, *old_rank, *old_first, *old_position;
-  const SphereContact* old_contact;
+  SphereContacts old_contact;
   SphereTotals* totals;
   SphereMomentum* momentum;
 };
@@ -289,16 +333,17 @@ struct CountContacts {
 
 /// What the pair pushed with in the last step, on body a: found in the list of either body.
 ORTHANT_HD inline Vec old_impulse(const SphereWork& w, int a, int b) {
-  if (w.old_contact == nullptr) return {0, 0, 0};
+  if (w.old_contact.data == nullptr) return {0, 0, 0};
   const int i = w.order[a], j = b < 0 ? b : w.order[b];
   const int lists = b < 0 ? 1 : 2;
   for (int side = 0; side < lists; ++side) {
     const int owner = side == 0 ? i : j, other = side == 0 ? j : i;
     const int s = w.old_rank[owner];
     for (int c = w.old_first[s]; c < w.old_first[s + 1]; ++c) {
-      const SphereContact& old = w.old_contact[w.old_position[c]];
-      if ((old.b < 0 ? old.b : w.old_order[old.b]) != other) continue;
-      const Vec x = old.impulse;
+      double* const old = w.old_contact.at(static_cast<std::size_t>(w.old_position[c]));
+      const int partner = SphereContacts::bodies(old)[1];
+      if ((partner < 0 ? partner : w.old_order[partner]) != other) continue;
+      const Vec x = SphereContacts::read(old, SphereContacts::kImpulse);
       return side == 0 ? x : -x;
     }
   }
@@ -381,7 +426,7 @@ struct ColourLate {
 struct ArrangeContact {
   SphereWork w;
   ORTHANT_HD void operator()(std::size_t i) const {
-    w.contact[i] = w.found[w.sequence[i]];
+    w.contact.set(i, w.found[w.sequence[i]]);
     w.position[w.sequence[i]] = static_cast<int>(i);
   }
 };
@@ -415,21 +460,15 @@ ORTHANT_HD inline Vec own_answer(const SphereContact& c, const SphereMotion& a,
 
 /// Momentum of the contact, then its own answer; the squared change in the measure of its mass.
 ORTHANT_HD inline double solve_contact(const SphereWork& w, SphereContact& c) {
-  SphereMotion& a = w.motion[c.a];
-  SphereMotion& b = w.motion[c.b < 0 ? w.m.count : c.b];
-  SphereMotion here = a, there = b;
+  SphereMotion here = w.motion[c.a], there = w.motion[c.b < 0 ? w.m.count : c.b];
   const Vec now = c.impulse;
   c.impulse = now + (now - c.last) * w.momentum->beta;
   c.last = now;
   const Vec change = own_answer(c, here, there, w.m.compliance) - c.impulse;
   c.impulse = c.impulse + change;
   push(c, change, here, there);
-  a.v = here.v;
-  a.w = here.w;
-  if (c.b >= 0) {
-    b.v = there.v;
-    b.w = there.w;
-  }
+  w.motion[c.a] = here;
+  if (c.b >= 0) w.motion[c.b] = there;
   return dot(change, change) / c.mass_n;
 }
 
@@ -438,7 +477,7 @@ struct PushContact {
   SphereWork w;
   int begin;
   ORTHANT_HD void operator()(std::size_t i) const {
-    const SphereContact& c = w.contact[begin + static_cast<int>(i)];
+    const SphereContact c = w.contact.get(static_cast<std::size_t>(begin) + i);
     SphereMotion still = w.motion[w.m.count];
     push(c, c.impulse, w.motion[c.a], c.b < 0 ? still : w.motion[c.b]);
   }
@@ -447,8 +486,10 @@ struct SweepContact {
   SphereWork w;
   int begin;
   ORTHANT_HD void operator()(std::size_t i) const {
-    const int c = begin + static_cast<int>(i);
-    w.totals[c] = {solve_contact(w, w.contact[c]), 0};
+    const std::size_t at = static_cast<std::size_t>(begin) + i;
+    SphereContact c = w.contact.get(at);
+    w.totals[at] = {solve_contact(w, c), 0};
+    w.contact.set_impulses(at, c);
   }
 };
 /// Run for a single index: `count` of them, one by one.
@@ -492,7 +533,7 @@ struct CarrySphere {
 struct JudgeContact {
   SphereWork w;
   ORTHANT_HD void operator()(std::size_t i) const {
-    const SphereContact& c = w.contact[i];
+    const SphereContact c = w.contact.get(i);
     const SphereMotion &a = w.motion[c.a], &b = w.motion[c.b < 0 ? w.m.count : c.b];
     const Vec change = own_answer(c, a, b, w.m.compliance) - c.impulse;
     w.totals[i] = {0, norm(change) / c.mass_t};
@@ -502,7 +543,7 @@ struct JudgeContact {
 struct DeepestContact {
   SphereWork w;
   ORTHANT_HD void operator()(std::size_t i) const {
-    const SphereContact& c = w.contact[i];
+    const SphereContact c = w.contact.get(i);
     w.totals[i] = {0, larger(0, 2 * (w.place[c.a].r - c.lever_a))};
   }
 };

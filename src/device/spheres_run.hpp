@@ -132,7 +132,7 @@ class SphereRun {
   /// What the next step looks up its impulses in.
   struct Kept {
     Buffer<int> order, rank, first, position;
-    Buffer<SphereContact> contact;
+    Buffer<double> contact;  ///< of SphereContacts
   };
 
   template <class Visit>
@@ -170,7 +170,7 @@ class SphereRun {
     w.old_rank = old.rank.data;
     w.old_first = old.first.data;
     w.old_position = old.position.data;
-    w.old_contact = known_ ? old.contact.data : nullptr;
+    w.old_contact = {known_ ? old.contact.data : nullptr};
     return w;
   }
 
@@ -182,7 +182,7 @@ class SphereRun {
 
   void reserve_contacts(std::size_t contacts, std::size_t late, SphereWork& w) {
     Kept& now = kept_[side_];
-    on_.reserve(now.contact, contacts);
+    on_.reserve(now.contact, SphereContacts::size(contacts));
     on_.reserve(now.position, contacts);
     on_.reserve(found_, contacts);
     on_.reserve(late_, late);
@@ -190,7 +190,7 @@ class SphereRun {
     on_.reserve(sequence_, contacts);
     on_.reserve(totals_[0], contacts);
     on_.reserve(totals_[1], contacts / kFanIn + 1);
-    w.contact = now.contact.data;
+    w.contact = {now.contact.data};
     w.position = now.position.data;
     w.found = found_.data;
     w.late = late_.data;

@@ -32,9 +32,9 @@ enum class BatchReport : int {
   JointError,
   Count
 };
-/// The same of pull_back()'s certificate. A derivative is two-sided where Floating and StartKinks
-/// are 0 and SolveError is small; StartKinks count in the first step of a rollout only.
-enum class BatchCertificate : int { Floating, StartKinks, Margin, SolveError, Count };
+/// The same of pull_back()'s certificate. A derivative is two-sided where Floating, StartKinks and
+/// Redundant are 0 and SolveError is small; StartKinks count in the first step of a rollout only.
+enum class BatchCertificate : int { Floating, StartKinks, Margin, SolveError, Redundant, Count };
 /// Of a world, in a report.
 enum class BatchOutcome : int { Converged, IterationLimit, NotFinite };
 
