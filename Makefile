@@ -7,11 +7,10 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 JOBS ?= $(shell nproc)
-FUZZ_SECONDS ?= 20
-LONG_FUZZ_SECONDS ?= 600
+FUZZ_SECONDS ?= 600
 PRESETS := release dev debug asan tsan fuzz lint mpi
-# The tests of the PyTorch layers, of the page and of the file readers need more than a build does.
-SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz torch viewer)
+# The tests of the PyTorch layers and of the page need more than a build does, fuzzing needs clang.
+SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
 say = @printf '\n== %s\n'
 
 .PHONY: help setup build cuda test-cuda test test-core test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs clean
@@ -32,18 +31,21 @@ $(addprefix build-,release dev debug asan tsan): build-%: configure-%
 	$(say) 'building build/$*'
 	@cmake --build build/$* --parallel $(JOBS)
 
-build: build-release  ## optimised library, command, tests: build/release/bin/orthant
+# What a user needs; the tests are built where they are run.
+build: configure-release  ## optimised library, command and Python package: build/release/bin/orthant
+	$(say) 'building build/release'
+	@cmake --build build/release --parallel $(JOBS) --target product
 
 # The libFuzzer programs need clang and a tree of their own.
 build-fuzz: configure-fuzz
 	$(say) 'building the fuzz targets in build/fuzz'
 	@cmake --build build/fuzz --parallel $(JOBS) --target fuzz_targets
 
-test: build-release build-fuzz  ## set up, build, run all tests but the long ones
+test: build-release  ## set up, build, run all tests but the long ones
 	$(say) 'testing'
-	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset release --parallel $(JOBS)
+	@ctest --preset release --parallel $(JOBS)
 
-test-core: build-release  ## the same without PyTorch, Chromium, npm and clang
+test-core: build-release  ## the same without PyTorch, Chromium and npm
 	$(say) 'testing'
 	@ctest --preset release-core --parallel $(JOBS)
 
@@ -53,7 +55,7 @@ test-asan test-tsan test-debug: test-%: build-%
 
 test-all: build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
 	$(say) 'testing, long ones included'
-	@ORTHANT_FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ctest --preset release-long --parallel $(JOBS)
+	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ctest --preset release-long --parallel $(JOBS)
 
 # RANKS: how many at most; more than there are cores are fine.
 RANKS ?= 4
