@@ -15,20 +15,19 @@ import pathlib
 import struct
 import sys
 
-import numpy as np
-
 
 def read_stl(data):
-    """Corners, three for each triangle; the same place is one corner."""
+    """Corners and triangles; the same place is one corner."""
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else 0
     if len(data) == 84 + 50 * count:
-        rows = np.frombuffer(data, np.dtype([("x", "<12f4"), ("end", "<u2")]), count, 84)
-        points = rows["x"][:, 3:].reshape(-1, 3).astype(float)
+        rows = struct.iter_unpack("<12fH", data[84:])
+        points = [row[k:k + 3] for row in rows for k in (3, 6, 9)]  # after the normal
     else:
         words = (line.split() for line in data.decode(errors="replace").splitlines())
-        points = np.array([[float(x) for x in w[1:4]] for w in words if w and w[0] == "vertex"])
-    corners, place = np.unique(points, axis=0, return_inverse=True)
-    return corners, place.reshape(-1, 3)
+        points = [tuple(float(x) for x in w[1:4]) for w in words if w and w[0] == "vertex"]
+    places = {}
+    indices = [places.setdefault(p, len(places)) for p in points]
+    return [list(p) for p in places], [indices[k:k + 3] for k in range(0, len(indices) - 2, 3)]
 
 
 def read_obj(data):
@@ -41,7 +40,7 @@ def read_obj(data):
             face = [int(w.split("/")[0]) for w in words[1:]]
             face = [i - 1 if i > 0 else len(corners) + i for i in face]
             triangles += [[face[0], face[k - 1], face[k]] for k in range(2, len(face))]
-    return np.array(corners), np.array(triangles)
+    return corners, triangles
 
 
 def main():
@@ -53,13 +52,14 @@ def main():
     args = parser.parse_args()
     try:
         import coacd
+        import numpy as np
     except ImportError:
         sys.exit("decompose_mesh.py: needs CoACD: pip install coacd")
     data = args.mesh.read_bytes()
     corners, triangles = (read_obj if args.mesh.suffix.lower() == ".obj" else read_stl)(data)
     if len(triangles) == 0:
         sys.exit(f"{args.mesh}: has no triangles")
-    mesh = coacd.Mesh(corners, triangles)
+    mesh = coacd.Mesh(np.array(corners), np.array(triangles))
     pieces = coacd.run_coacd(mesh, threshold=args.threshold, max_convex_hull=args.most)
     lines, first = [], 1
     for number, (points, faces) in enumerate(pieces):

@@ -17,18 +17,22 @@ using internal::need_not_negative;
 
 namespace {
 
-/// The orientation whose axis `k` points along the unit vector `axis`, by the shortest turn.
+/// The shortest turn from unit vector `from` to `to`, which is not its opposite.
+Quat shortest_turn(const Vec3& from, const Vec3& to) {
+  const Vec3 u = from.cross(to);
+  return normalized(Quat{1 + from.dot(to), u[0], u[1], u[2]});
+}
+
+/// An orientation whose axis `k` points along the unit vector `axis`. Near the opposite of that
+/// axis the shortest turn is lost in rounding: half a turn about the next axis, and from there.
 Quat turn_to(int k, const Vec3& axis) {
+  constexpr double kOpposite = 1e-6;
   Vec3 from = Vec3::Zero();
   from[k] = 1;
-  const double c = from.dot(axis);
-  if (c < -1 + 1e-12) {  // opposite: any perpendicular axis will do, the next one is always
-    Vec3 side = Vec3::Zero();
-    side[(k + 1) % 3] = 1;
-    return {0, side[0], side[1], side[2]};
-  }
-  const Vec3 u = from.cross(axis);
-  return normalized(Quat{1 + c, u[0], u[1], u[2]});
+  if (from.dot(axis) > -1 + kOpposite) return shortest_turn(from, axis);
+  Vec3 side = Vec3::Zero();
+  side[(k + 1) % 3] = 1;
+  return multiply(shortest_turn(-from, axis), Quat{0, side[0], side[1], side[2]});
 }
 
 Index rows_of(JointKind kind, bool planar) {

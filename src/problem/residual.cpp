@@ -343,6 +343,20 @@ bool coupled(const VelocityMatrix& H, Index i, Index r, Index c) {
          H.block(i)[r * H.block_size(i) + c] != 0;
 }
 
+/// Of a body that falls and does not turn all angular momentum is rounding of the linear one, and
+/// has nothing but this to be measured by: the momentum of the other three of its six entries, in
+/// units of entry c (through the roots of their energies).
+double momentum_across(const VelocityMatrix& H, const VecX& momentum, Index i, Index c) {
+  if (H.block_size(i) != 6 || H.kind() == VelocityMatrix::Kind::Operator) return 0;
+  double energy = 0;
+  for (Index k = 0; k < 3; ++k) {
+    const Index other = k + (c < 3 ? 3 : 0);
+    const double x = momentum[H.block_begin(i) + other];
+    energy += x * x / weight_of(H, i, other);
+  }
+  return std::sqrt(energy * weight_of(H, i, c));
+}
+
 /// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
 /// angular entries (three each, which differ in units) apart, once what presses on it is larger
 /// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
@@ -400,8 +414,10 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace&
           if (c == d || coupled(p.H, i, part + c, part + d)) load += size[at + d];
         const double wrong = std::abs(error[at + c]);
         const bool nothing = wrong <= 4 * kEpsilon * load;
-        const double rho =
-            ratio(wrong, nothing ? most : std::min(kLoads * own + kUnseen * load, most));
+        const double beside = nothing ? most : std::min(kLoads * own + kUnseen * load, most);
+        double rho = ratio(wrong, beside);
+        if (!(rho <= out.balance))  // only where it might be the worst
+          rho = ratio(wrong, beside + kUnseen * momentum_across(p.H, momentum, i, part + c));
         if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
       }
     }

@@ -280,8 +280,9 @@ bool ProximalRun::settle(int guesses, double alpha) {
     guess(w_.next_sets);
     // On the border between two sets, where both hold, rounding chooses: the answer counts.
     const bool same = w_.next_sets == w_.sets;
-    if (same || natural_error() <= best_.tolerance() * size_ || best_.done()) judge();
-    if (best_.converged() || (same && refine())) return true;
+    const bool holds = same || natural_error() <= best_.tolerance() * size_;
+    if (holds || best_.done()) judge();
+    if (best_.converged() || (holds && refine())) return true;
     if (best_.done() || size_ > kLost * std::max(start, first_error_)) return false;
     if (same) {
       // The right set, not solved: α is not small beside the least mobility.

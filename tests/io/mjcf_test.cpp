@@ -173,6 +173,54 @@ TEST(Mjcf, ActuatorsAsForcesAndServos) {
   EXPECT_THAT(::testing::PrintToString(s.notes), HasSubstr("ignored <muscle> in <actuator>"));
 }
 
+TEST(Mjcf, ConstantForcesAndCriticalDamping) {
+  const LoadedScene s = parse(R"(
+<compiler angle="radian"/>
+<worldbody>
+  <body name="a"><joint name="a" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>
+  <body name="b"><joint name="b" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>
+  <body name="c"><joint name="c" axis="0 1 0" pos="0 0 1" armature=".5"/>
+    <inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/>
+    <body name="d" pos="0 0 -1"><joint name="d" axis="0 1 0"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>
+  </body>
+</worldbody>
+<actuator>
+  <general name="push" joint="a" gear="3" gainprm="2" biastype="affine" biasprm="5 0 0"/>
+  <general name="brake" joint="b" gainprm="1" biastype="affine" biasprm="4 0 -2"/>
+  <position name="hold" joint="c" kp="100" gear="2" dampratio="0.7"/>
+</actuator>)");
+  // The constant part acts whatever the controls are: 15 N on 2 kg, and a brake that settles at
+  // (4 - 2 v) N.
+  State x = s.state;
+  StepSettings settings = s.settings;
+  settings.h = 0.01;
+  StepWorkspace work;
+  WarmStart warm;
+  const VecX u = VecX::Zero(static_cast<Index>(s.model.actuators().size()));
+  ASSERT_EQ(step(s.model, s.parameters, settings, u, x, warm, work).outcome, Outcome::Converged);
+  const auto speed = [&](const char* name) {
+    return x.v[s.model.body(s.model.find_body(name)).v_begin];
+  };
+  EXPECT_NEAR(speed("a"), 0.01 * 15 / 2, 1e-12);
+  EXPECT_NEAR(speed("b"), 0.01 * 4 / (2 + 0.01 * 2), 1e-12);
+  // 0.5 + (1 + 2) + (1 + 4) kg m^2 about the axis of c, reflected through the gear.
+  EXPECT_NEAR(get(s, "joint/c.motor.damping"), 2 * 0.7 * 2 * std::sqrt(100 * 8.5), 1e-11);
+}
+
+TEST(Mjcf, CompilersOfSeveralFilesAddUp) {
+  const LoadedScene s = parse(R"(
+<compiler angle="radian" inertiagrouprange="0 1"/>
+<compiler eulerseq="zyx"/>
+<worldbody>
+  <body name="b" euler="1.5707963267948966 0 0"><freejoint/>
+    <geom size=".1" mass="2"/><geom size=".2" mass="7" group="3"/></body>
+</worldbody>)");
+  EXPECT_EQ(get(s, "body/b.mass"), 2);
+  const Body& b = s.model.body(s.model.find_body("b"));
+  EXPECT_NEAR(s.state.q[b.q_begin + 6], std::sqrt(0.5), 1e-15);  // a quarter turn about z
+}
+
 TEST(Mjcf, SeveralJointsOfABody) {
   const char* text = R"(
 <worldbody>
@@ -201,6 +249,31 @@ TEST(Mjcf, JointsStartNearTheFilesPosture) {
   <body name="shin"><joint name="knee" axis="0 1 0" range="-160 -2"/><geom type="sphere" size=".1"/></body>
 </worldbody>)");
   EXPECT_NEAR(coordinate(s, "knee"), -2 * kPi / 180, 1e-12);
+}
+
+TEST(Mjcf, GeomsThatAreOnlySeenAreDrawnInPlaceOfTheOthers) {
+  const TemporaryFolder folder;
+  write_file(folder.file("skin.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n");
+  write_file(folder.file("m.xml"), R"(<mujoco>
+<asset><mesh name="skin" file="skin.obj" scale="2 2 2"/><material name="red" rgba="1 0 0 1"/></asset>
+<default><geom group="1"/>
+  <default class="seen"><geom contype="0" conaffinity="0" mass="0"/></default></default>
+<worldbody>
+  <body name="arm" pos="0 0 1"><freejoint/>
+    <geom class="seen" type="mesh" mesh="skin" material="red" pos=".5 0 0"/>
+    <geom class="seen" size=".1" rgba="0 0 1 0"/>
+    <geom name="shown" size=".1" rgba="0 0 1 1"/>
+    <geom name="hidden" size=".3" group="3"/>
+  </body>
+  <body name="plain" pos="0 0 3"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>)");
+  const LoadedScene s = load_scene(folder.file("m.xml"));
+  ASSERT_EQ(s.visuals.size(), 2u);  // nothing of what is invisible, hidden or of a plain body
+  EXPECT_THAT(s.visuals[0].file, HasSubstr("skin.obj"));
+  EXPECT_EQ(s.visuals[0].scale, Vec3(2, 2, 2));
+  EXPECT_EQ(s.visuals[0].colour, "#ff0000");
+  EXPECT_LT((s.visuals[0].X_BV.x - Vec3(0.5, 0, 0)).norm(), 1e-15);
+  EXPECT_EQ(s.visuals[1].colour, "#0000ff");
 }
 
 TEST(Mjcf, LinksAreFramesAndPicturesAreNotRead) {

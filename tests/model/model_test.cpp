@@ -295,5 +295,24 @@ TEST(Model, OverdampedBodiesHaveDrag) {
   EXPECT_NEAR(p.get("body/cell.length"), 2, 1e-15);  // tip to tip
 }
 
+TEST(Model, AxesOfJointsAreKeptToRounding) {
+  // Near the opposite of the frame's own axis, too: -z and -x, off by as little as files round.
+  for (const double off : {0.0, 1e-12, 3.6e-9, 1e-6, 1e-3, 0.1, 1.0})
+    for (const JointKind kind : {JointKind::Revolute, JointKind::Prismatic}) {
+      const Vec3 around =
+          kind == JointKind::Revolute ? Vec3(off, 0.3 * off, -1) : Vec3(-1, 0.3 * off, off);
+      const Vec3 axis = around.normalized();
+      ModelBuilder b;
+      b.add_body({.name = "link", .mass = 1.0, .inertia = Mat3(Mat3::Identity())});
+      b.add_joint({.name = "joint", .kind = kind, .a = "link", .axis = around});
+      const Model m = b.build();
+      const Parameters p = m.default_parameters();
+      const Joint& j = m.joint(JointId{0});
+      const Pose X = frame_pose(false, p.values.data() + j.parameter_begin);
+      const Vec3 own = kind == JointKind::Revolute ? Vec3::UnitZ() : Vec3::UnitX();
+      EXPECT_LT((rotate(X.p, own) - axis).norm(), 1e-14) << off;
+    }
+}
+
 }  // namespace
 }  // namespace orthant

@@ -39,9 +39,18 @@ std::string MjcfReader::unique(std::set<std::string>& taken, const Element& e, c
   std::string name = given != nullptr ? given : otherwise;
   if (given != nullptr && taken.contains(name))
     xml_.problem(e, std::string(kind) + " '" + name + "' is given twice");
-  for (int n = 1; taken.contains(name); ++n) name = otherwise + "_" + std::to_string(n);
-  taken.insert(name);
-  return name;
+  if (!taken.contains(name)) {
+    taken.insert(name);
+    return name;
+  }
+  return unique_name(taken, otherwise);
+}
+
+std::string MjcfReader::unique_name(std::set<std::string>& taken, const std::string& name) {
+  std::string out = name;
+  for (int n = 1; taken.contains(out); ++n) out = name + "_" + std::to_string(n);
+  taken.insert(out);
+  return out;
 }
 
 Quat MjcfReader::orientation(const Element& e) {
@@ -94,37 +103,43 @@ Pose MjcfReader::pose(const Element& e) {
   return {xml_.vector(e, "pos", Vec3::Zero()), orientation(e)};
 }
 
+/// There may be several, of included files: what one does not say stays as it was.
 void MjcfReader::read_compiler(const Element& e) {
-  const std::string unit = xml_.text_or(e, "angle", "degree");
+  const std::string unit = xml_.text_or(e, "angle", compiler_.degrees ? "degree" : "radian");
   if (unit != "degree" && unit != "radian")
     xml_.problem(e, "'angle' must be degree or radian, found '" + unit + "'");
   compiler_.degrees = unit != "radian";
   if (xml_.text_or(e, "coordinate", "local") != "local")
     xml_.problem(e, "'coordinate' must be local");
-  compiler_.auto_limits = xml_.flag(e, "autolimits", true);
-  const std::string order = xml_.text_or(e, "eulerseq", "xyz");
+  compiler_.auto_limits = xml_.flag(e, "autolimits", compiler_.auto_limits);
+  const std::string order = xml_.text_or(e, "eulerseq", compiler_.euler);
   const bool good = order.size() == 3 && order.find_first_not_of("xyzXYZ") == std::string::npos;
   if (good)
     compiler_.euler = order;
   else
     xml_.problem(e, "'eulerseq' must be three letters of xyzXYZ, found '" + order + "'");
-  compiler_.mesh_folder = xml_.text_or(e, "meshdir", xml_.text_or(e, "assetdir", ""));
-  const std::string from = xml_.text_or(e, "inertiafromgeom", "auto");
-  compiler_.inertia_from_geom = from == "true" ? 1 : from == "false" ? 0 : -1;
-  compiler_.balance_inertia = xml_.flag(e, "balanceinertia", false);
-  compiler_.bound_mass = xml_.number_or(e, "boundmass", 0);
-  compiler_.bound_inertia = xml_.number_or(e, "boundinertia", 0);
-  compiler_.total_mass = xml_.number_or(e, "settotalmass", -1);
+  compiler_.mesh_folder =
+      xml_.text_or(e, "meshdir", xml_.text_or(e, "assetdir", compiler_.mesh_folder));
+  if (e.Attribute("inertiafromgeom") != nullptr) {
+    const std::string from = xml_.text(e, "inertiafromgeom");
+    compiler_.inertia_from_geom = from == "true" ? 1 : from == "false" ? 0 : -1;
+  }
+  const std::vector<double> groups = xml_.numbers(e, "inertiagrouprange", 2, 2);
+  if (groups.size() == 2) compiler_.first_group = groups[0], compiler_.last_group = groups[1];
+  compiler_.balance_inertia = xml_.flag(e, "balanceinertia", compiler_.balance_inertia);
+  compiler_.bound_mass = xml_.number_or(e, "boundmass", compiler_.bound_mass);
+  compiler_.bound_inertia = xml_.number_or(e, "boundinertia", compiler_.bound_inertia);
+  compiler_.total_mass = xml_.number_or(e, "settotalmass", compiler_.total_mass);
   xml_.ignore_unknown(e,
                       "angle coordinate autolimits eulerseq meshdir assetdir texturedir "
-                      "inertiafromgeom balanceinertia boundmass boundinertia settotalmass "
-                      "discardvisual fusestatic usethread strippath",
+                      "inertiafromgeom inertiagrouprange balanceinertia boundmass boundinertia "
+                      "settotalmass discardvisual fusestatic usethread strippath",
                       "");
 }
 
 void MjcfReader::read_option(const Element& e, SceneDescription& scene) {
-  const Vec3 gravity = xml_.vector(e, "gravity", Vec3(0, 0, -9.81));
-  if (!scene.world.gravity) scene.world.gravity = gravity;
+  if (!scene.world.gravity && e.Attribute("gravity") != nullptr)
+    scene.world.gravity = xml_.vector(e, "gravity", Vec3(0, 0, -9.81));
   timestep_ = xml_.number_or(e, "timestep", timestep_);
   if (!(timestep_ > 0)) xml_.problem(e, "'timestep' must be > 0, found " + to_text(timestep_));
   for (const char* fluid : {"density", "viscosity"})
@@ -158,7 +173,9 @@ void MjcfReader::read_assets(const Element& e) {
       xml_.ignore_unknown(*c, "name file scale vertex face class content_type inertia", "");
     } else if (tag == "hfield") {
       read_height_field(*c);
-    } else if (tag != "texture" && tag != "material") {
+    } else if (tag == "material") {
+      if (c->Attribute("rgba") != nullptr) colours_[xml_.text(*c, "name")] = colour_of(*c);
+    } else if (tag != "texture") {
       xml_.ignore("<" + tag + "> in <asset>");
     }
   }
@@ -245,6 +262,9 @@ Robot MjcfReader::read(const std::string& text, SceneDescription& scene) {
         "tendon",   "default", "keyframe", "size",     "visual",   "statistic", "custom"};
     if (!known.contains(e->Name())) xml_.ignore("<" + std::string(e->Name()) + ">");
   }
+  // Where nothing is only seen, what touches is drawn.
+  for (std::size_t i = 0; i < robot_.links.size(); ++i)
+    if (!decorated_.contains(static_cast<Index>(i))) robot_.links[i].visuals.clear();
   if (!options_.state.empty() && posture_.empty())
     xml_.problem(0, "has no <key> with the name '" + options_.state + "'");
   if (compiler_.total_mass > 0) {

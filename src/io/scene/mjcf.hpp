@@ -24,6 +24,7 @@ struct MjcfCompiler {
   int inertia_from_geom = -1;  ///< 1: always, 0: never, -1: where there is no <inertial>
   bool balance_inertia = false;
   double bound_mass = 0, bound_inertia = 0, total_mass = -1;
+  double first_group = 0, last_group = 5;  ///< of the geoms that have mass
 };
 
 class MjcfReader {
@@ -63,16 +64,23 @@ class MjcfReader {
   void read_inertial(const Element& e, RobotLink& link);
   void read_geom(const Element& e, Index link, const Pose& X, bool weighs);
   bool stands_still(Index link) const;
-  bool shape_of(const Element& e, ShapeDescription& shape);
+  bool shape_of(const Element& e, ShapeDescription& shape, bool seen_only = false);
   bool fit_to_mesh(const Element& e, const std::string& type, ShapeDescription& shape,
                    std::vector<double>& size);
-  bool mesh_of(const Element& e, ShapeDescription& shape);
+  bool mesh_of(const Element& e, ShapeDescription& shape, bool seen_only = false);
+  /// The file of a mesh, empty where there is none (an ignored or a listed one).
+  std::string mesh_path(const Element& e, const std::string& file, bool needed);
+  void add_visual(const Element& e, const ShapeDescription& shape, bool read, const Pose& X,
+                  RobotLink& link);
+  std::vector<double> rgba_of(const Element& e);
+  Colour colour_of(const Element& e);
   void weigh_geom(const Element& e, const ShapeDescription& shape, RobotLink& matter);
   Quat orientation(const Element& e);
   Pose pose(const Element& e);
   double angle(double x) const;
   std::string unique(std::set<std::string>& taken, const Element& e, const char* kind,
                      const std::string& otherwise);
+  static std::string unique_name(std::set<std::string>& taken, const std::string& name);
   // mjcf_parts.cpp
   void read_actuators(const Element& e);
   void read_actuator(const Element& e);
@@ -84,6 +92,7 @@ class MjcfReader {
   void read_tendons(const Element& e);
   void read_keyframes(const Element& e);
   void set_contacts(SceneDescription& scene);
+  double inertia_along(const RobotJoint& joint) const;
   RobotJoint* find_joint(const std::string& name);
   Index find_link(const Element& e, const char* attribute);
 
@@ -97,6 +106,8 @@ class MjcfReader {
   std::map<std::string, std::pair<std::string, Vec3>> mesh_files_;  ///< by name: file, scale
   std::map<std::string, ShapeDescription> height_fields_;           ///< by name
   std::map<std::string, std::vector<Vec3>> mesh_points_;            ///< given in the file itself
+  std::map<std::string, Colour> colours_;                           ///< of <material>
+  std::set<Index> decorated_;  ///< links with geoms that are only seen
   std::map<std::string, Index> links_;
   std::map<std::string, std::vector<std::pair<std::string, double>>> tendons_;
   std::set<std::string> link_names_, joint_names_, geom_names_, site_names_, actuator_names_;

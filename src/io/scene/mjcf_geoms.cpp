@@ -84,9 +84,17 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
     return p.first == shape.name || p.second == shape.name;
   });
   const bool seen_only = geom.type == 0 && geom.affinity == 0 && !named;
-  weighs = weighs && !body.world;
-  if (seen_only && !weighs) return;  // its mesh need not even be there
-  if (!shape_of(e, shape)) return;
+  const double group = xml_.number_or(e, "group", 0);
+  weighs = weighs && !body.world && group >= compiler_.first_group &&
+           group <= compiler_.last_group && xml_.number_or(e, "mass", 1) != 0 &&
+           (e.Attribute("mass") != nullptr || xml_.number_or(e, "density", 1) != 0);
+  if (seen_only) decorated_.insert(link);
+  if (seen_only && !weighs) return add_visual(e, shape, false, X, body);
+  if (!shape_of(e, shape, seen_only)) {
+    if (seen_only) add_visual(e, shape, false, X, body);
+    return;
+  }
+  add_visual(e, shape, true, X, body);
   const Pose G = compose(X, Pose{shape.position, *shape.orientation});
   shape.position = G.x;
   shape.orientation = G.p;
@@ -115,32 +123,70 @@ void MjcfReader::read_geom(const Element& e, Index link, const Pose& X, bool wei
   if (e.Attribute("priority") != nullptr) xml_.ignore("'priority' of <geom>");
   geom.name = shape.name;
   geom.link = link;
-  if (body.colour.text.empty() && !xml_.text_or(e, "rgba", "").empty()) {
-    const std::vector<double> c = xml_.numbers(e, "rgba", 3, 4);
-    const auto byte = [](double v) {
-      return static_cast<int>(std::lround(255 * std::clamp(v, 0.0, 1.0)));
-    };
-    char text[8];
-    if (c.size() > 2) {
-      std::snprintf(text, sizeof text, "#%02x%02x%02x", byte(c[0]), byte(c[1]), byte(c[2]));
-      body.colour.text = text;
-    }
-  }
+  if (body.colour.text.empty()) body.colour = colour_of(e);
   if (seen_only) return;
   geom.shape = body.shapes.size();
   geoms_.push_back(geom);
   body.shapes.push_back(std::move(shape));
 }
 
-/// Type and sizes. With `fromto` the place is set, too, in the frame around the geom.
-bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape) {
+std::vector<double> MjcfReader::rgba_of(const Element& e) {
+  if (xml_.text_or(e, "rgba", "").empty()) return {};
+  return xml_.numbers(e, "rgba", 3, 4);
+}
+
+/// "#rrggbb" of 'rgba' or of the material; "" where neither says.
+Colour MjcfReader::colour_of(const Element& e) {
+  const std::vector<double> c = rgba_of(e);
+  if (c.size() < 3) {
+    const auto known = colours_.find(xml_.text_or(e, "material", ""));
+    return known == colours_.end() ? Colour{} : known->second;
+  }
+  const auto byte = [](double v) {
+    return static_cast<int>(std::lround(255 * std::clamp(v, 0.0, 1.0)));
+  };
+  char text[8];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", byte(c[0]), byte(c[1]), byte(c[2]));
+  return {text};
+}
+
+/// What the viewer draws of a body that has geoms only to be seen: these, and of the others those
+/// in groups that MuJoCo shows (0 to 2). `shape` is in the frame around the geom; where it has not
+/// been `read` it has only a place, and a mesh need not be there.
+void MjcfReader::add_visual(const Element& e, const ShapeDescription& shape, bool read,
+                            const Pose& X, RobotLink& link) {
+  constexpr double kShown = 2;
+  const std::vector<double> rgba = rgba_of(e);
+  if (xml_.number_or(e, "group", 0) > kShown || (rgba.size() == 4 && rgba[3] == 0)) return;
+  VisualDescription visual;
+  visual.shape = shape;
+  visual.colour = colour_of(e);
+  const bool mesh = xml_.text_or(e, "type", "mesh") == "mesh";
+  const auto file = mesh_files_.find(xml_.text_or(e, "mesh", ""));
+  if (mesh && file != mesh_files_.end()) {
+    visual.shape.points.clear();
+    visual.shape.file = mesh_path(e, file->second.first, false);
+    visual.scale = file->second.second;
+    if (visual.shape.file.empty()) return xml_.ignore("meshes to be seen that are not there");
+  } else if (!read && (e.Attribute("mesh") != nullptr || !shape_of(e, visual.shape))) {
+    return;
+  }
+  const Pose G = compose(X, Pose{visual.shape.position, *visual.shape.orientation});
+  visual.shape.position = G.x;
+  visual.shape.orientation = G.p;
+  link.visuals.push_back(std::move(visual));
+}
+
+/// Type and sizes. With `fromto` the place is set, too, in the frame around the geom. What is only
+/// seen may be flat: it has no mass then.
+bool MjcfReader::shape_of(const Element& e, ShapeDescription& shape, bool seen_only) {
   const std::string type =
       xml_.text_or(e, "type", e.Attribute("mesh") != nullptr ? "mesh" : "sphere");
   if (type == "plane") {
     shape.type = ShapeWord::HalfSpace;
     return true;
   }
-  if (type == "mesh") return mesh_of(e, shape);
+  if (type == "mesh") return mesh_of(e, shape, seen_only);
   const bool axial = type == "capsule" || type == "cylinder";
   static const std::set<std::string> known = {"sphere", "capsule", "cylinder", "box", "ellipsoid"};
   if (type == "hfield") {
@@ -238,7 +284,26 @@ bool MjcfReader::fit_to_mesh(const Element& e, const std::string& type, ShapeDes
   return true;
 }
 
-bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape) {
+std::string MjcfReader::mesh_path(const Element& e, const std::string& file, bool needed) {
+  if (!context_.options.read_files) {
+    if (needed) xml_.ignore("mesh '" + file + "': files are not read here");
+    return {};
+  }
+  const std::filesystem::path folder = std::filesystem::path(xml_.path()).parent_path();
+  std::string path = (folder / compiler_.mesh_folder / file).lexically_normal().string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    path = find_robot_file(xml_.path(), file, options_.packages);
+  if (!path.empty() || !needed) return path;
+  const std::string what = "mesh '" + file + "': there is no such file";
+  if (options_.skip_meshes)
+    xml_.ignore(what);
+  else
+    xml_.problem(e, what + " (allowed: skip_meshes: true)");
+  return {};
+}
+
+bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape, bool seen_only) {
   const std::string name = xml_.text(e, "mesh");
   shape.type = ShapeWord::Hull;
   bool exact = true;
@@ -252,23 +317,15 @@ bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape) {
         return false;
       }
       const auto& [file, scale] = found->second;
-      const std::filesystem::path folder = std::filesystem::path(xml_.path()).parent_path();
-      std::string path = (folder / compiler_.mesh_folder / file).lexically_normal().string();
-      std::error_code error;
-      if (!std::filesystem::is_regular_file(path, error))
-        path = find_robot_file(xml_.path(), file, options_.packages);
-      if (path.empty() || !context_.options.read_files) {
-        const std::string what = "mesh '" + file + "': there is no such file";
-        if (options_.skip_meshes || !context_.options.read_files)
-          xml_.ignore(what);
-        else
-          xml_.problem(e, what + " (allowed: skip_meshes: true)");
-        return false;
-      }
+      const std::string path = mesh_path(e, file, true);
+      if (path.empty()) return false;
       shape.points = mesh_hulls(path, scale, false, exact).front();
     }
   } catch (const Error& error) {
-    xml_.problem(e, error.what());
+    if (seen_only)
+      xml_.ignore("the mass of meshes to be seen that have no hull");
+    else
+      xml_.problem(e, error.what());
     return false;
   }
   if (!exact) xml_.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
@@ -283,7 +340,6 @@ void MjcfReader::weigh_geom(const Element& e, const ShapeDescription& shape, Rob
     xml_.problem(e, "mass and density must be >= 0");
     return;
   }
-  if (mass ? *mass == 0 : density == 0) return;
   MassProperties m = mass_properties(make_shape(shape, "geom"), 1.0);
   const double factor = mass ? *mass / m.mass : density;
   matter.mass = factor * m.mass;

@@ -26,14 +26,44 @@ Index MjcfReader::find_link(const Element& e, const char* attribute) {
   return 0;
 }
 
+/// What resists the joint in the posture of the file where all others are held: its armature and
+/// all that hangs on it.
+double MjcfReader::inertia_along(const RobotJoint& joint) const {
+  const std::vector<RobotLink>& links = robot_.links;
+  std::vector<Pose> X(links.size());  // in the link of the joint
+  std::vector<unsigned char> below(links.size(), 0);
+  double sum = joint.armature;
+  for (std::size_t i = 0; i < links.size(); ++i) {  // parents come first
+    const RobotLink& link = links[i];
+    if (link.parent == kNone) continue;
+    const auto p = static_cast<std::size_t>(link.parent);
+    if (&link.joint == &joint) {
+      below[i] = 1;
+    } else if (below[p]) {
+      RobotJoint usual = link.joint;
+      usual.start = usual.usual;
+      X[i] = compose(X[p], link_in_parent(usual));
+      below[i] = 1;
+    }
+    if (!below[i]) continue;
+    if (joint.motion == RobotMotion::Slide) {
+      sum += link.mass;
+      continue;
+    }
+    const Vec3 axis = rotate(conjugate(X[i].p), joint.axis);
+    const Vec3 arm = (transform(X[i], link.center) - joint.anchor).cross(joint.axis);
+    sum += axis.dot(link.inertia * axis) + link.mass * arm.squaredNorm();
+  }
+  return sum;
+}
+
 void MjcfReader::read_actuators(const Element& e) {
   std::size_t number = 0;
   for (const Element* c = e.FirstChildElement(); c != nullptr; c = c->NextSiblingElement()) {
     const std::size_t before = robot_.actuators.size();
     read_actuator(*c);
-    if (number < key_control_.size())
-      for (std::size_t i = before; i < robot_.actuators.size(); ++i)
-        robot_.actuators[i].control = key_control_[number];
+    if (number < key_control_.size() && robot_.actuators.size() > before)
+      robot_.actuators.back().control = key_control_[number];
     ++number;
   }
 }
@@ -95,7 +125,9 @@ void MjcfReader::read_actuator(const Element& e) {
     gain = xml_.number_or(e, "kp", 1);
     b1 = -gain;
     b2 = -xml_.number_or(e, "kv", 0);
-    if (e.Attribute("dampratio") != nullptr) xml_.ignore("'dampratio' of <position>");
+    const double ratio = xml_.number_or(e, "dampratio", 0);
+    // Of critical damping, with the inertia that the joint feels in the posture of the file.
+    if (ratio > 0) b2 = -2 * ratio * std::sqrt(gain * inertia_along(*joint)) / std::abs(g);
   } else if (tag == "velocity") {
     gain = xml_.number_or(e, "kv", 1);
     b2 = -gain;
@@ -125,7 +157,14 @@ void MjcfReader::read_actuator(const Element& e) {
   }
   if (b1 == 0 && b2 == 0) {
     a.gear = g * gain;
-    if (b0 != 0) xml_.ignore("constant forces of actuators");
+    if (b0 != 0) {  // an actuator of its own, whose control can only be 1
+      RobotActuator constant = a;
+      constant.name = unique_name(actuator_names_, a.name + "_bias");
+      constant.gear = g * b0;
+      constant.control = 1;
+      constant.lower = constant.upper = 1;
+      robot_.actuators.push_back(std::move(constant));
+    }
     robot_.actuators.push_back(std::move(a));
     return;
   }
@@ -149,7 +188,7 @@ void MjcfReader::add_servo(RobotJoint& joint, const std::string& name, const Ele
     motor.damping = c;
     motor.max_force = limits.max_force;
     motor.target = speed ? 0 : bias * gear / k;
-    if (speed && bias != 0) xml_.ignore("constant forces of actuators");
+    motor.velocity = speed ? bias * gear / c : 0;
     robot_.actuators.push_back(std::move(a));
     return;
   }

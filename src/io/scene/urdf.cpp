@@ -22,10 +22,19 @@ using Posture = std::vector<std::pair<std::string, double>>;
 constexpr double kQuarter = 0.5 * std::numbers::pi;
 constexpr std::size_t kMaxLinks = 100'000;
 
+/// Files write 1.57079632679 for a quarter turn. Left as it is, the faces of a box no longer lie in
+/// one plane, by 1e-13 m, and what stands on them has forces that hang on it.
+double meant_angle(double angle) {
+  constexpr double kWritten = 1e-11;  // of eleven digits or more
+  const double quarters = std::round(angle / kQuarter) * kQuarter;
+  return std::abs(angle - quarters) <= kWritten ? quarters : angle;
+}
+
 /// Roll, pitch, yaw about the fixed axes x, y, z.
 Quat from_rpy(const Vec3& rpy) {
-  const Quat x = exp_rotation(Vec3(rpy[0], 0, 0)), y = exp_rotation(Vec3(0, rpy[1], 0)),
-             z = exp_rotation(Vec3(0, 0, rpy[2]));
+  const Quat x = exp_rotation(Vec3(meant_angle(rpy[0]), 0, 0)),
+             y = exp_rotation(Vec3(0, meant_angle(rpy[1]), 0)),
+             z = exp_rotation(Vec3(0, 0, meant_angle(rpy[2])));
   return multiply(z, multiply(y, x));
 }
 
