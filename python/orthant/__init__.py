@@ -121,6 +121,7 @@ from ._core import (
     why_not_applicable,
 )
 from ._model import ModelBuilder
+from ._scene import save_scene
 from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
@@ -166,6 +167,6 @@ __all__ = [
     "grow", "identify", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
     "optimise", "parse_scene", "predict", "read_fclib", "read_frame", "read_imu",
     "read_joints", "read_problem", "read_rays", "read_touch", "read_trajectories", "record_rollout",
-    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",
+    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "save_scene", "score", "set_thread_count",
     "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",
 ]
