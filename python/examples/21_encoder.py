@@ -81,7 +81,7 @@ for i in range(rounds):
     loss.backward()
     optimiser.step()
     schedule.step()
-    curve.append((time.process_time() - begin, float(loss)))
+    curve.append((time.process_time() - begin, loss.item()))
 
 with torch.no_grad():
     truth = sample(100)
@@ -91,6 +91,6 @@ with torch.no_grad():
     miss = (end - motion(truth, AHEAD)[:, -1]).norm(dim=1) * SIZE
     straight = guess[:, :2] + AHEAD * settings.h * guess[:, 2:]  # the same network without physics
     without = (straight - motion(truth, AHEAD)[:, -1]).norm(dim=1) * SIZE
-print(f"loss {float(loss):.5f}; median miss {float(miss.median()):.2f} pixels, {float(without.median()):.2f} "
+print(f"loss {loss.item():.5f}; median miss {float(miss.median()):.2f} pixels, {float(without.median()):.2f} "
       f"for a straight line, new motions")
 print("places predicted 0.3 s ahead to less than a pixel:", "yes" if float(miss.median()) < 1 else "no")
