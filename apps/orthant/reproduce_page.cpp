@@ -89,10 +89,6 @@ std::string table_html(const reproduce::Table& table) {
   return out + "</table></div>\n";
 }
 
-std::string relative(const std::string& path, const std::string& folder) {
-  return std::filesystem::path(path).lexically_relative(folder).generic_string();
-}
-
 std::string checks_html(const ExperimentRecord& record) {
   const auto& checks = record.result.checks;
   if (checks.empty()) return {};
@@ -119,8 +115,8 @@ std::string runs_html(const ExperimentRecord& record) {
   return out + "</ul>\n";
 }
 
-std::string experiment_html(const reproduce::Experiment& experiment, const ExperimentRecord& record,
-                            const std::string& folder) {
+std::string experiment_html(const reproduce::Experiment& experiment,
+                            const ExperimentRecord& record) {
   std::string out = fmt::format(
       "<h3 id=\"{0}\">{0}</h3>\n<p class=\"cited\">{1}. <code>orthant reproduce {0}{2}</code>, "
       "{3:.3g} CPU s</p>\n",
@@ -133,7 +129,8 @@ std::string experiment_html(const reproduce::Experiment& experiment, const Exper
   for (const reproduce::Table& table : record.result.tables) out += table_html(table);
   std::string others;
   for (const std::string& file : record.result.files) {
-    const std::string link = relative(file, folder);
+    // Beside the page, wherever the folder was when the experiment was made.
+    const std::string link = record.name + "/" + std::filesystem::path(file).filename().string();
     if (file.ends_with(".svg"))
       out += fmt::format(
           "<figure><img src=\"{0}\" alt=\"{1}\" "
@@ -185,7 +182,7 @@ std::string summary_html(std::span<const ExperimentRecord> records) {
 
 }  // namespace
 
-std::string reproduce_page(std::span<const ExperimentRecord> records, const std::string& folder) {
+std::string reproduce_page(std::span<const ExperimentRecord> records) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>Orthant: experiments of the "
@@ -201,7 +198,7 @@ std::string reproduce_page(std::span<const ExperimentRecord> records, const std:
     for (const reproduce::Experiment& e : reproduce::experiments())
       if (const ExperimentRecord* r = find(records, e.name);
           r != nullptr && e.source == source.source)
-        section += experiment_html(e, *r, folder);
+        section += experiment_html(e, *r);
     if (!section.empty())
       out += fmt::format("<h2>{}</h2>\n<p class=\"cited\">{}</p>\n{}", escaped(source.title),
                          escaped(source.cited), section);
