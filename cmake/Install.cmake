@@ -7,9 +7,10 @@ if(ORTHANT_APPS)
   foreach(command IN LISTS commands)
     get_target_property(type ${command} TYPE)
     if(type STREQUAL "EXECUTABLE")
-      # A command finds its library next to itself, wherever the tree is moved.
+      # A command finds its library next to itself, wherever the tree is moved; in a wheel it lies in
+      # the package `orthant`.
       set_target_properties(${command} PROPERTIES
-                            INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+                            INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../orthant")
       install(TARGETS ${command})
     endif()
   endforeach()

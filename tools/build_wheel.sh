@@ -9,8 +9,7 @@ cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-build/wheel}")
 mkdir -p "$out/plain"
 shift || true
-# Compiler and warnings as in `make test`, whose objects ccache then gives back.
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+# Compiler and warnings as in `make test`, whose objects ccache then gives back (CMakeLists.txt calls it).
 export CC=${CC:-cc} CXX=${CXX:-c++}
 
 build() {  # an interpreter with the packages of tools/requirements-python.txt

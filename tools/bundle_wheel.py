@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """bundle_wheel.py WHEEL FOLDER: the wheel with its shared libraries inside and an honest platform tag.
 
-Copies every library that the extension needs, but those of any Linux with Python (libc, libm,
-libstdc++, …), into orthant.libs under names of their own, and points the extension there. Debian's HDF5
+Copies every library that extension, command and liborthant need, but those of any Linux with Python (libc, libm,
+libstdc++, …), into orthant.libs under names of their own, and points all three there. Debian's HDF5
 is linked with libcurl and libcrypto for one driver (files on S3) that we never open: these two are cut
 off, or they would bring thirty libraries. The tag is manylinux with the newest glibc symbol found. A
 library whose package is GPL alone stops it.
@@ -21,7 +21,7 @@ from pathlib import Path
 SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so")
 CUT = {"libhdf5": ["libcurl.so.4", "libcrypto.so.3"]}
 # Looked up in Debian's copyright files; LGPL ones stay exchangeable, being separate files.
-LICENCES = {"liborthant": "Apache-2.0", "libtbb": "Apache-2.0", "libmetis": "Apache-2.0", "libklu": "LGPL-2.1+",
+LICENCES = {"libtbb": "Apache-2.0", "libmetis": "Apache-2.0", "libklu": "LGPL-2.1+",
             "libamd": "BSD-3-Clause", "libcolamd": "BSD-3-Clause", "libbtf": "LGPL-2.1+",
             "libsuitesparseconfig": "BSD-3-Clause", "libhdf5": "BSD-3-Clause (HDF5)",
             "libsz": "BSD-2-Clause (libaec)", "libaec": "BSD-2-Clause", "libz": "Zlib",
@@ -54,12 +54,15 @@ def cut(name):
     return next((names for prefix, names in CUT.items() if name.startswith(prefix)), [])
 
 
-def collect(extension):
-    """{soname: file} of everything to bundle, followed to the end."""
-    paths, found, todo = where(extension), {}, needed(extension)
+def collect(programs):
+    """{soname: file} of everything to bundle, followed to the end; `programs` are in the wheel already."""
+    paths, found, present = {}, {}, {program.name for program in programs}
+    todo = [name for program in programs for name in needed(program)]
+    for program in programs:
+        paths.update(where(program))
     while todo:
         name = todo.pop()
-        if name in found or SYSTEM.match(name):
+        if name in found or name in present or SYSTEM.match(name):
             continue
         found[name] = Path(paths[name])
         licence_of(name)
@@ -73,52 +76,50 @@ def newest_glibc(paths):
 
 
 def forget_versions(path, gone):
-    """The loader insists on every library that symbol versions are asked of. Asks libc instead for the
-    versions of libraries that were cut off, and makes versions and functions weak: their absence is
-    then no error. None of them is ever called."""
+    """The loader insists on every library that symbol versions are asked of. Takes the libraries that were cut
+    off out of that list, and makes their functions weak and without a version: their absence is then no
+    error. None of them is ever called."""
     if not gone:
         return
     data = bytearray(path.read_bytes())
     sections = run("readelf", "-S", "-W", path)
     place = {name: (int(offset, 16), int(size, 16)) for name, offset, size in re.findall(
         r"\] (\.\S+) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", sections)}
-    strings, needs = place[".dynstr"][0], place[".gnu.version_r"][0]
+    strings = place[".dynstr"][0]
 
-    def entry(at):  # Elf64_Verneed: version, count, file, aux, next
-        version, count, file, aux, further = struct.unpack_from("<HHIII", data, at)
-        end = data.index(0, strings + file)
-        return data[strings + file:end].decode(), count, file, aux, further
-
-    entries, at = [], needs
+    # Elf64_Verneed: version, count, file, aux, next; the last two are offsets from the entry.
+    entries, at = [], place[".gnu.version_r"][0]
     while True:
-        entries.append((at, *entry(at)))
-        if entries[-1][-1] == 0:
+        _, count, file, aux, further = struct.unpack_from("<HHIII", data, at)
+        name = data[strings + file:data.index(0, strings + file)].decode()
+        entries.append((at, name, count, file, at + aux))
+        if further == 0:
             break
-        at += entries[-1][-1]
-    libc = next(file for _, name, _, file, *_ in entries if name == "libc.so.6")
+        at += further
     versions = set()
-    for at, name, count, _, aux, _ in entries:
-        if name not in gone:
-            continue
-        struct.pack_into("<I", data, at + 4, libc)
-        one = at + aux
-        for _ in range(count):  # Elf64_Vernaux: hash, flags, other, name, next
-            flags, = struct.unpack_from("<H", data, one + 4)
-            struct.pack_into("<H", data, one + 4, flags | 2)  # VER_FLG_WEAK
+    for _, name, count, _, one in entries:
+        for _ in range(count if name in gone else 0):  # Elf64_Vernaux: hash, flags, other, name, next
             versions.add(struct.unpack_from("<H", data, one + 6)[0])
             one += struct.unpack_from("<I", data, one + 12)[0]
+    # The entries that stay are written to the first places of the list.
+    kept = [entry for entry in entries if entry[1] not in gone]
+    for i, (_, _, count, file, aux) in enumerate(kept):
+        at = entries[i][0]
+        further = entries[i + 1][0] - at if i + 1 < len(kept) else 0
+        struct.pack_into("<HHIII", data, at, 1, count, file, aux - at, further)
     symbols, numbers = place[".dynsym"], place[".gnu.version"][0]
     for i in range(symbols[1] // 24):  # Elf64_Sym: name, info, …
         if struct.unpack_from("<H", data, numbers + 2 * i)[0] & 0x7FFF in versions:
+            struct.pack_into("<H", data, numbers + 2 * i, 1)  # VER_NDX_GLOBAL
             info = symbols[0] + 24 * i + 4
             data[info] = 2 << 4 | data[info] & 15  # STB_WEAK
     path.write_bytes(data)
 
 
-def bundle(root, extension):
+def bundle(root, programs):
     libs = root / "orthant.libs"
     libs.mkdir()
-    found = collect(extension)
+    found = collect(programs)
     names = {}
     for name, path in found.items():
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
@@ -135,13 +136,15 @@ def bundle(root, extension):
             if other in names:
                 run("patchelf", "--replace-needed", other, names[other], file)
         forget_versions(file, cut(name))
-    for name, own in names.items():
-        if name in needed(extension):
-            run("patchelf", "--replace-needed", name, own, extension)
-    run("patchelf", "--set-rpath", "$ORIGIN/../orthant.libs", extension)
+    for program in programs:
+        for name in needed(program):
+            if name in names:
+                run("patchelf", "--replace-needed", name, names[name], program)
+        run("patchelf", "--set-rpath", "$ORIGIN:$ORIGIN/../orthant:$ORIGIN/../orthant.libs", program)
+        program.chmod(0o755)  # which unpacking forgot
     for name in sorted(names):
         print(f"  {name:32} {licence_of(name)}")
-    return [extension, *(libs / own for own in names.values())]
+    return [*programs, *(libs / own for own in names.values())]
 
 
 def pack(root, target):
@@ -163,7 +166,7 @@ def main():
         root = Path(temporary) / "wheel"
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(root)
-        files = bundle(root, next((root / "orthant").glob("_core*.so")))
+        files = bundle(root, [*(root / "orthant").glob("*.so*"), root / "orthant_command/orthant"])
         major, minor = newest_glibc(files)
         tag = f"manylinux_{major}_{minor}_x86_64"
         info = next(root.glob("*.dist-info")) / "WHEEL"

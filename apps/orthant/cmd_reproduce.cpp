@@ -236,7 +236,7 @@ int reproduce_command(const ReproduceOptions& options) {
         known.push_back(std::move(*old));
     }
     std::filesystem::create_directories(options.directory);
-    write_file(options.directory + "/index.html", reproduce_page(known, options.directory));
+    write_file(options.directory + "/index.html", reproduce_page(known));
   }
   if (files) fmt::print("{}/index.html\n", options.directory);
   return passed ? kSuccess : kNotConverged;

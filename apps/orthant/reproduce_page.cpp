@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "orthant/base/version.hpp"
@@ -23,10 +24,11 @@ h3 { margin: 2.2rem 0 .2rem } h4 { margin: 1.2rem 0 .3rem }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid var(--line) }
-th { vertical-align: bottom; font-weight: 600 } th:first-child, td:first-child { text-align: left }
+th { vertical-align: bottom; font-weight: 600 } th:first-child, td:first-child, .words { text-align: left }
 .theirs { background: var(--theirs) }
 .good { color: var(--good) } .bad { color: var(--bad); font-weight: 600 }
 figure { display: inline-block; width: calc(50% - 1rem); min-width: 20rem; margin: .8rem .8rem .3rem 0; vertical-align: top }
+figcaption { font-size: .85em; opacity: .75 }
 figure img { max-width: 100%; max-height: 440px; background: white; border: 1px solid var(--line) }
 code { background: #8882; padding: .1em .3em; border-radius: 3px }
 details { margin: .6rem 0 }
@@ -59,12 +61,23 @@ bool is_published(std::string_view column) {
          column.find("reference") != std::string_view::npos;
 }
 
+/// A column of sentences and names rather than numbers: most of its cells begin with a letter.
+bool has_words(const reproduce::Table& table, std::size_t j) {
+  std::size_t words = 0;
+  for (const auto& row : table.rows)
+    words += j < row.size() && !row[j].empty() &&
+             std::isalpha(static_cast<unsigned char>(row[j].front())) != 0;
+  return 2 * words > table.rows.size();
+}
+
 std::string table_html(const reproduce::Table& table) {
   std::string out =
       fmt::format("<h4>{}</h4>\n<div class=\"wide\"><table>\n<tr>", escaped(table.title));
   const auto cell = [&](const char* tag, std::size_t j, const std::string& text) {
     const bool theirs = j < table.columns.size() && is_published(table.columns[j]);
-    out += fmt::format("<{0}{2}>{1}</{0}>", tag, escaped(text), theirs ? " class=\"theirs\"" : "");
+    const char* kind = theirs ? " class=\"theirs\"" : "";
+    if (has_words(table, j)) kind = theirs ? " class=\"theirs words\"" : " class=\"words\"";
+    out += fmt::format("<{0}{2}>{1}</{0}>", tag, escaped(text), kind);
   };
   for (std::size_t j = 0; j < table.columns.size(); ++j) cell("th", j, table.columns[j]);
   out += "</tr>\n";
@@ -74,10 +87,6 @@ std::string table_html(const reproduce::Table& table) {
     out += "</tr>\n";
   }
   return out + "</table></div>\n";
-}
-
-std::string relative(const std::string& path, const std::string& folder) {
-  return std::filesystem::path(path).lexically_relative(folder).generic_string();
 }
 
 std::string checks_html(const ExperimentRecord& record) {
@@ -106,8 +115,8 @@ std::string runs_html(const ExperimentRecord& record) {
   return out + "</ul>\n";
 }
 
-std::string experiment_html(const reproduce::Experiment& experiment, const ExperimentRecord& record,
-                            const std::string& folder) {
+std::string experiment_html(const reproduce::Experiment& experiment,
+                            const ExperimentRecord& record) {
   std::string out = fmt::format(
       "<h3 id=\"{0}\">{0}</h3>\n<p class=\"cited\">{1}. <code>orthant reproduce {0}{2}</code>, "
       "{3:.3g} CPU s</p>\n",
@@ -120,9 +129,13 @@ std::string experiment_html(const reproduce::Experiment& experiment, const Exper
   for (const reproduce::Table& table : record.result.tables) out += table_html(table);
   std::string others;
   for (const std::string& file : record.result.files) {
-    const std::string link = relative(file, folder);
+    // Beside the page, wherever the folder was when the experiment was made.
+    const std::string link = record.name + "/" + std::filesystem::path(file).filename().string();
     if (file.ends_with(".svg"))
-      out += fmt::format("<figure><img src=\"{0}\" alt=\"{0}\" loading=\"lazy\"></figure>\n", link);
+      out += fmt::format(
+          "<figure><img src=\"{0}\" alt=\"{1}\" "
+          "loading=\"lazy\"><figcaption>{1}</figcaption></figure>\n",
+          link, std::filesystem::path(file).stem().string());
     else
       others += fmt::format("{}<a href=\"{}\">{}</a>", others.empty() ? "" : ", ", link, link);
   }
@@ -147,7 +160,8 @@ const ExperimentRecord* find(std::span<const ExperimentRecord> records, std::str
 std::string summary_html(std::span<const ExperimentRecord> records) {
   std::string out =
       "<div "
-      "class=\"wide\"><table>\n<tr><th>experiment</th><th>document</th><th>form</th><th>checks "
+      "class=\"wide\"><table>\n<tr><th>experiment</th><th "
+      "class=\"words\">document</th><th>form</th><th>checks "
       "that hold</th><th>CPU s</th></tr>\n";
   for (const reproduce::Experiment& e : reproduce::experiments()) {
     const ExperimentRecord* record = find(records, e.name);
@@ -156,7 +170,8 @@ std::string summary_html(std::span<const ExperimentRecord> records) {
     for (const reproduce::SourceText& s : reproduce::sources())
       if (s.source == e.source) title = s.title;
     out += fmt::format(
-        "<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td><td class=\"{3}\">{4} of "
+        "<tr><td><a href=\"#{0}\">{0}</a></td><td class=\"words\">{1}</td><td>{2}</td><td "
+        "class=\"{3}\">{4} of "
         "{5}{6}</td><td>{7:.3g}</td></tr>\n",
         e.name, escaped(title), escaped(record->form), record->passed() ? "good" : "bad",
         record->held(), record->result.checks.size(), record->error.empty() ? "" : ", did not end",
@@ -167,7 +182,7 @@ std::string summary_html(std::span<const ExperimentRecord> records) {
 
 }  // namespace
 
-std::string reproduce_page(std::span<const ExperimentRecord> records, const std::string& folder) {
+std::string reproduce_page(std::span<const ExperimentRecord> records) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>Orthant: experiments of the "
@@ -183,7 +198,7 @@ std::string reproduce_page(std::span<const ExperimentRecord> records, const std:
     for (const reproduce::Experiment& e : reproduce::experiments())
       if (const ExperimentRecord* r = find(records, e.name);
           r != nullptr && e.source == source.source)
-        section += experiment_html(e, *r, folder);
+        section += experiment_html(e, *r);
     if (!section.empty())
       out += fmt::format("<h2>{}</h2>\n<p class=\"cited\">{}</p>\n{}", escaped(source.title),
                          escaped(source.cited), section);

@@ -9,7 +9,8 @@
 
 namespace orthant::app {
 
-/// HTML without scripts; figures and runs are linked relative to `folder`, where it will stand.
-std::string reproduce_page(std::span<const ExperimentRecord> records, const std::string& folder);
+/// HTML without scripts; figures and runs are linked relative to the folder of all experiments,
+/// where it will stand.
+std::string reproduce_page(std::span<const ExperimentRecord> records);
 
 }  // namespace orthant::app

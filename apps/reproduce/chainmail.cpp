@@ -77,10 +77,11 @@ Model four_in_one(int n) {
 struct Run {
   std::vector<double> time, overlap, extent, wide, high;
   double deepest = 0, failed = 0, solves = 0, rows = 0, seconds = 0;
+  double since = 0;  // deepest since the last sample
   int most_solves = 0, steps = 0;
 
   void visit(Archive& a) {
-    a(time, overlap, extent, wide, high, deepest, failed, solves, rows, seconds, most_solves,
+    a(time, overlap, extent, wide, high, deepest, failed, solves, rows, seconds, since, most_solves,
       steps);
   }
 };
@@ -89,6 +90,8 @@ constexpr ConstraintScheme kSchemes[] = {ConstraintScheme::Relcp, ConstraintSche
                                          ConstraintScheme::Multisphere};
 
 constexpr int kLattices = 2, kMethods = 3;
+constexpr int kEvery = 20;       // steps per sample of the figures
+constexpr double kFloor = 1e-9;  // of the overlap in the figure, whose axis is logarithmic
 
 /// The runs of all methods in both lattices, one after another.
 struct Progress {
@@ -118,13 +121,15 @@ bool simulate(const Model& model, int steps, const Options& options, Session& se
     const StepReport r = step(model, parameters, settings, {}, progress.x, progress.warm, work);
     run.seconds += processor_seconds() - start;
     run.deepest = std::max(run.deepest, r.deepest);
+    run.since = std::max(run.since, r.deepest);
     run.failed += r.outcome != Outcome::Converged;
     run.solves += r.recursions + 1;
     run.rows += r.constraints;
     run.most_solves = std::max(run.most_solves, r.recursions + 1);
-    if (run.steps++ % 20 == 0) {
+    if (run.steps++ % kEvery == 0 || run.steps == steps) {
       run.time.push_back(progress.x.t);
-      run.overlap.push_back(std::max(r.deepest, 1e-9));
+      run.overlap.push_back(std::max(run.since, kFloor));
+      run.since = 0;
       double reach = 0, wide = 0, high = 0;
       for (const BodyId id : model.dynamic_bodies()) {
         const Vec3 x = progress.x.q.segment<3>(model.body(id).q_begin);

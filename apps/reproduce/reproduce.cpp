@@ -65,15 +65,18 @@ constexpr std::array kExperiments = {
                Source::Own, 1, 801, run_rods},
 };
 
-/// Ticks at round numbers, or powers of ten.
+/// Ticks at round numbers, or powers of ten; on an axis of few decades 2 and 5 times them as well.
 std::vector<double> ticks(double lo, double hi, bool logarithmic) {
-  if (logarithmic) {
-    std::vector<double> at;
-    for (double e = std::ceil(lo); e <= hi + 1e-9; e += std::max(1.0, std::floor((hi - lo) / 6)))
-      at.push_back(e);
-    return at;
-  }
-  return Axis(lo, hi).ticks();
+  if (!logarithmic) return Axis(lo, hi).ticks();
+  std::vector<double> at;
+  const double step = std::max(1.0, std::floor((hi - lo) / 6));
+  const bool few = hi - lo < 2.5;
+  for (double e = few ? std::floor(lo) : std::ceil(lo); e <= hi + 1e-9; e += step)
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double t = e + std::log10(factor);
+      if ((few || factor == 1) && t >= lo - 1e-9 && t <= hi + 1e-9) at.push_back(t);
+    }
+  return at;
 }
 
 }  // namespace
@@ -95,7 +98,7 @@ const Experiment& find_experiment(std::string_view name) {
 
 std::string number(double x, int digits) {
   char text[40];
-  std::snprintf(text, sizeof text, "%.*g", digits, x);
+  std::snprintf(text, sizeof text, "%.*g", digits, x == 0 ? 0.0 : x);  // no "-0"
   return text;
 }
 
@@ -114,7 +117,11 @@ std::string to_csv(std::span<const std::string> names,
 
 std::string plot_svg(std::string_view title, std::string_view x_label, std::string_view y_label,
                      std::span<const Curve> curves, bool log_x, bool log_y) {
-  constexpr double kW = 640, kH = 420, kL = 70, kR = 150, kT = 40, kB = 50;
+  constexpr double kH = 420, kL = 70, kT = 40, kB = 50;
+  std::size_t longest = 0;
+  for (const Curve& c : curves) longest = std::max(longest, c.name.size());
+  // The legend takes what its names need, 7 per letter; the frame keeps its width.
+  const double kR = std::max(100.0, 45 + 7 * static_cast<double>(longest)), kW = 490 + kR;
   static constexpr const char* kColours[] = {"#1b6ca8", "#c44536", "#3a7d44", "#8e5ea2",
                                              "#e09f3e", "#444444", "#17a2b8", "#b5179e"};
   double x0 = HUGE_VAL, x1 = -HUGE_VAL, y0 = HUGE_VAL, y1 = -HUGE_VAL;

@@ -4,11 +4,13 @@
 A ball bounces; all there is to see are pictures of 16 x 16 pixels. A network reads the first three and
 guesses place and velocity, the engine runs on from there through the bounce, a picture is drawn of every
 state, and the error of the pictures alone trains the network. Nobody ever tells it where the ball is.
+Seed 2, Adam, 900 batches of 32 motions; python/bench/encoder_compared.py draws the loss beside CMA-ES.
 
 Needs: torch
 Prints: places predicted 0.3 s ahead to less than a pixel: yes
 """
 import os
+import time
 
 import torch
 
@@ -58,17 +60,28 @@ with torch.no_grad():
     encoder[3].weight *= 0.1
     encoder[3].bias[:] = torch.tensor([0.5, 0.5, 0.0, 0.0])
 rounds = 550 if QUICK else 900
+first = torch.nn.utils.parameters_to_vector(encoder.parameters()).detach().clone()  # where the search starts
 optimiser = torch.optim.Adam(encoder.parameters(), lr=4e-3)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, rounds)
-for i in range(rounds):
-    seen = draw(motion(sample(BATCH), AHEAD))
+
+
+def error(starts: torch.Tensor) -> torch.Tensor:
+    """Mean square of what the pictures predicted from the first ones miss."""
+    seen = draw(motion(starts, AHEAD))
     guess = encoder(seen[:, :SEEN])
     place = torch.cat([guess[:, :1], guess[:, 1:2].clamp(min=0.06), guess[:, 2:]], dim=1)  # above the floor
-    loss = (draw(motion(place, AHEAD)) - seen).pow(2).mean()
+    return (draw(motion(place, AHEAD)) - seen).pow(2).mean()
+
+
+curve = []  # (processor time [s], loss)
+begin = time.process_time()
+for i in range(rounds):
+    loss = error(sample(BATCH))
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
     schedule.step()
+    curve.append((time.process_time() - begin, loss.item()))
 
 with torch.no_grad():
     truth = sample(100)
@@ -78,6 +91,6 @@ with torch.no_grad():
     miss = (end - motion(truth, AHEAD)[:, -1]).norm(dim=1) * SIZE
     straight = guess[:, :2] + AHEAD * settings.h * guess[:, 2:]  # the same network without physics
     without = (straight - motion(truth, AHEAD)[:, -1]).norm(dim=1) * SIZE
-print(f"loss {float(loss):.5f}; median miss {float(miss.median()):.2f} pixels, {float(without.median()):.2f} "
+print(f"loss {loss.item():.5f}; median miss {float(miss.median()):.2f} pixels, {float(without.median()):.2f} "
       f"for a straight line, new motions")
 print("places predicted 0.3 s ahead to less than a pixel:", "yes" if float(miss.median()) < 1 else "no")

@@ -45,8 +45,10 @@ smooth = ot.StepGradientSettings(solution=ot.SolutionGradientSettings(
 mpc = ot.optimise.Mpc(p, "gauss_newton", max_iterations=4, gradient=smooth)
 sim = ot.Simulator(model, settings=p.settings)
 mpc.result = p.solve("gauss_newton", max_iterations=20, progress=False, gradient=smooth)
+controls = []
 for i in range(80 if QUICK else 120):
-    sim.step(mpc(sim.state))
+    controls.append(mpc(sim.state))
+    sim.step(controls[-1])
     if not QUICK and i % 15 == 0:
         print(f"{sim.t:.2f} s: box at ({sim.of('box', 'x'):.3f}, {sim.of('box', 'y'):.3f}) m")
 miss = float(np.hypot(sim.of("box", "x") - GOAL[0], sim.of("box", "y") - GOAL[1]))

@@ -71,6 +71,7 @@ from ._core import (
     Residual,
     RestitutionLaw,
     RolloutCertificate,
+    RpyMobility,
     Shape,
     ShapeKind,
     ShapeSpec,
@@ -116,11 +117,13 @@ from ._core import (
     save_problem,
     set_thread_count,
     step,
+    step_in_fluid,
     thread_count,
     validate,
     why_not_applicable,
 )
 from ._model import ModelBuilder
+from ._scene import save_scene
 from ._simulate import Simulator, load, rollout
 from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp
 from ._batch import BatchTrajectory, rollout_batch
@@ -158,7 +161,7 @@ __all__ = [
     "ModelBuilder", "Motion", "MotorKind", "MotorSpec", "OptimiserStop", "Outcome", "Parameters",
     "PeriodicBox", "PlanSettings", "Pose", "PredictionScore", "Predictor", "ProblemKind",
     "RayReading", "Residual", "RestitutionLaw",
-    "RolloutCertificate", "RolloutGradient", "RolloutTape", "Shape", "ShapeKind", "ShapeSpec",
+    "RolloutCertificate", "RolloutGradient", "RolloutTape", "RpyMobility", "Shape", "ShapeKind", "ShapeSpec",
     "ShootingMethod", "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
     "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
     "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "TouchReading", "Trajectory",
@@ -166,6 +169,6 @@ __all__ = [
     "grow", "identify", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
     "optimise", "parse_scene", "predict", "read_fclib", "read_frame", "read_imu",
     "read_joints", "read_problem", "read_rays", "read_touch", "read_trajectories", "record_rollout",
-    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "score", "set_thread_count",
-    "solve", "solve_lcp", "solve_mlcp", "step", "thread_count", "validate", "why_not_applicable",
+    "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "save_scene", "score", "set_thread_count",
+    "solve", "solve_lcp", "solve_mlcp", "step", "step_in_fluid", "thread_count", "validate", "why_not_applicable",
 ]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from os import PathLike
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._core import (Error, FollowSpec, JointKind, Model, Motion, MotorKind, MotorSpec, Parameters, Pose, Shape,
@@ -250,3 +252,21 @@ def scene_text(model: Model, parameters: Parameters, settings: StepSettings, sta
     scene = {"orthant": 1, **writer.out, "step": _settings(settings),
              "run": {"time": float(len(u) * settings.h)}}
     return json.dumps(_plain(scene), indent=1) + "\n"
+
+
+def save_scene(path: str | PathLike[str], model: Model, u: ArrayLike, *, state: State | None = None,
+               parameters: Parameters | None = None, settings: StepSettings | None = None) -> None:
+    """Writes the motion under the controls u, (steps, control_count), as a scene file that `orthant run` replays.
+
+    state: where it starts; state, parameters and settings are those of the model where they are not given. The
+    model must be one that ModelBuilder made; what a scene file cannot say is an Error. ot.load() reads it back.
+    """
+    controls = np.asarray(u, dtype=float)
+    if controls.ndim != 2 or controls.shape[1] != model.control_count or len(controls) < 1:
+        raise Error(f"u: expected shape (steps, {model.control_count}), got {controls.shape}")
+    if not np.isfinite(controls).all():
+        raise Error("u: must be finite")
+    text = scene_text(model, model.default_parameters() if parameters is None else parameters,
+                      StepSettings() if settings is None else settings,
+                      model.rest_state() if state is None else state, controls)
+    Path(path).write_text(text, encoding="utf-8")

@@ -15,7 +15,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
@@ -28,7 +27,7 @@ from ._core import (Error, Model, Parameters, RolloutCertificate, ShootingMethod
                     TrajectoryOptions, TrajectoryStop)
 from ._cost import OwnCost, PathFunctions
 from ._ipopt import ipopt_round
-from ._scene import scene_text, step_times
+from ._scene import save_scene, step_times
 from ._simulate import rollout
 from ._trajectory import Trajectory, number_of
 
@@ -86,8 +85,7 @@ class Result:
 
         The model must be one that ModelBuilder made; what a scene file cannot say is an Error.
         """
-        text = scene_text(self.model, self.parameters, self.settings, self.state, self.u)
-        Path(path).write_text(text, encoding="utf-8")
+        save_scene(path, self.model, self.u, state=self.state, parameters=self.parameters, settings=self.settings)
 
     def tables(self) -> dict[str, dict[str, list[float]]]:
         """Controls as `times` and `values` of each actuator, for a scene file: `orthant run` replays them."""

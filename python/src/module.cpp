@@ -8,6 +8,7 @@
 namespace orthant::python {
 
 void bind_device(nb::module_& m);
+void bind_fluid(nb::module_& m);
 void bind_robot(nb::module_& m);
 void bind_identify(nb::module_& m);
 
@@ -56,6 +57,7 @@ NB_MODULE(_core, m) {
   bind_model(m);
   bind_builder(m);
   bind_step(m);
+  bind_fluid(m);
   bind_batch(m);
   bind_device(m);
   bind_gradient(m);

@@ -2,10 +2,16 @@
 """Small worlds that the tests share."""
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
 import orthant as ot
+
+# A shell starts what it runs in the background with ctrl-C ignored; the tests of interruption need it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def block_world(*, friction: float = 0.5, velocity: tuple[float, float] = (2.0, 0.0),

@@ -402,9 +402,9 @@ run: {time: 0.6}
 
 
 def command() -> str | None:
-    """The program `orthant` of the same build, where there is one."""
+    """The program `orthant` of the same build or, where the package is installed, of its environment."""
     built = Path(ot.__file__).parents[2] / "bin" / "orthant"
-    return str(built) if built.exists() else shutil.which("orthant")
+    return str(built) if built.exists() else shutil.which("orthant", path=str(Path(sys.executable).parent))
 
 
 def export(scene: Path, folder: Path) -> list[dict[str, str]]:

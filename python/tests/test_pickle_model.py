@@ -122,3 +122,40 @@ def test_servos_keep_their_gains():
     servo = ot.MotorSpec(ot.MotorKind.Servo, stiffness=3.0, damping=0.5, max_force=2.0)
     again = pickle.loads(pickle.dumps(servo))
     assert (again.stiffness, again.damping, again.max_force) == (3.0, 0.5, 2.0)
+
+
+def robot(*, apart: bool = True) -> ot.Model:
+    """Servos driven by controls (one of them a speed), a frame, two bodies that never touch."""
+    b = ot.ModelBuilder()
+    b.add_body("base", motion=ot.Motion.Fixed, shapes=[ot.Shape.box(0.2, 0.2, 0.2)])
+    for name, x in (("upper", 0.2), ("lower", 0.6)):
+        b.add_body(name, position=(x, 0, 0), mass=1.0, shapes=[ot.Shape.capsule(0.05, 0.15)])
+    servo = ot.MotorSpec(ot.MotorKind.Servo, stiffness=40.0, damping=2.0, max_force=15.0)
+    b.add_joint("shoulder", ot.JointKind.Revolute, "upper", motor=servo, axis=(0, 1, 0))
+    b.add_joint("elbow", ot.JointKind.Revolute, "lower", "upper", anchor=(0.4, 0, 0), motor=servo, axis=(0, 1, 0))
+    b.add_frame("tip", "lower", ot.Pose((0.2, 0, 0)))
+    b.add_servo_actuator("shoulder", "shoulder", gear=0.5, lower=-1.0, upper=1.0)
+    b.add_servo_actuator("elbow", "elbow", speed=True, gear=2.0)
+    if apart:  # the shoulder is inside the base
+        b.exclude("upper", "base")
+    return b.build()
+
+
+def test_servo_actuators_frames_and_exclusions():
+    model = robot()
+    again = pickle.loads(pickle.dumps(model))
+    u = np.column_stack([np.linspace(0, 3, 40), np.sin(np.arange(40.0))])
+    settings = ot.StepSettings(h=0.005)
+
+    def moved(of: ot.Model) -> np.ndarray:
+        return ot.rollout(of, of.default_parameters(), settings, of.rest_state(), 40, u=u).q
+
+    np.testing.assert_array_equal(moved(again), moved(model))
+    assert np.abs(moved(model)[-1] - moved(model)[0]).max() > 0.01  # the controls move it
+    assert np.abs(moved(robot(apart=False)) - moved(model)).max() > 1e-3  # the exclusion counts
+    assert again.actuator_names == model.actuator_names == ["shoulder", "elbow"]
+    tips = [ot.Articulation(m, "upper") for m in (model, again)]
+    poses = [t.pose(m.default_parameters(), m.rest_state(), t.positions(m.default_parameters(), m.rest_state()), "tip")
+             for t, m in zip(tips, (model, again))]
+    np.testing.assert_array_equal(poses[0].x, poses[1].x)
+    np.testing.assert_allclose(poses[1].x, [0.8, 0, 0], atol=1e-12)

@@ -19,8 +19,12 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kPlainSums = 1e-9;  // tolerance below which nothing is put on a grid
 constexpr double kExact = 1e-15;     // what plain sums are cut at
 constexpr std::size_t kMaxRadii = 6;
-constexpr double kMaxStoredPairs = 4e7;  // 20 bytes each
+// Times [ns] that balance the two parts of a split sum (bench_rpy): of a pair of near spheres, and
+// of a point of the grid and a doubling of their number.
+constexpr double kPairTime = 7, kPointTime = 9;
 constexpr std::size_t kGrain = 64;
+constexpr std::size_t kBlock = 64;  // spheres looked at in one go
+constexpr std::size_t kParts = 16;  // of the near sum, whatever the number of threads
 
 /// Points of the interpolation along an axis and spacing of the grid times ξ for a tolerance. Found
 /// by comparison with sums over pairs (docs/relcp.md).
@@ -32,27 +36,26 @@ struct GridRule {
 constexpr GridRule kGridRules[] = {
     {1e-3, 6, 0.37}, {1e-4, 8, 0.32}, {1e-5, 10, 0.28}, {1e-6, 12, 0.25}, {0, 16, 0.21}};
 
-/// Pairs within a distance, found by sorting the spheres into cells of half that size.
+/// Spheres sorted into cells of a fraction of a distance, to find those within it.
 class Cells {
  public:
+  /// Takes places within the box, where there is one.
   Cells(std::span<const Vec3> x, double cut, const std::optional<std::array<Vec3, 2>>& box)
-      : x_(x), cut_(cut), periodic_(box.has_value()) {
+      : periodic_(box.has_value()) {
     lower_ = x[0];
-    upper_ = x[0];
+    Vec3 upper = x[0];
     for (const Vec3& p : x) {
       lower_ = lower_.cwiseMin(p);
-      upper_ = upper_.cwiseMax(p);
+      upper = upper.cwiseMax(p);
     }
     if (box) {
       lower_ = (*box)[0];
-      upper_ = (*box)[1];
+      upper = (*box)[1];
     }
+    extent_ = upper - lower_;
     for (int d = 0; d < 3; ++d) {
-      const double extent = upper_[d] - lower_[d];
-      n_[d] = static_cast<int>(std::clamp(std::floor(2 * extent / cut), 1.0, 512.0));
-      // Across the sides of a box every cell must be met once.
-      if (periodic_ && n_[d] < 5) n_[d] = 1;
-      size_[d] = extent > 0 ? extent / n_[d] : 1;
+      n_[d] = static_cast<int>(std::clamp(std::floor(kCells * extent_[d] / cut), 1.0, 512.0));
+      size_[d] = extent_[d] > 0 ? extent_[d] / n_[d] : 1;
     }
     const auto count = static_cast<std::size_t>(n_[0] * n_[1] * n_[2]);
     begin_.assign(count + 1, 0);
@@ -65,60 +68,89 @@ class Cells {
     std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
     order_.resize(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) order_[next[cell[i]]++] = static_cast<Index>(i);
+    find_columns(cut);
   }
 
-  /// visit(j, x_i − x_j, distance) for all spheres and images within the cut, but sphere i itself.
+  /// visit(first, last, shift): all sorted spheres that may be within the cut of the place p are
+  /// those of the runs [first, last), moved by `shift`.
   template <class Visit>
-  void near(std::size_t i, Visit&& visit) const {
-    const std::array<int, 3> at = place_of(x_[i]);
-    const Vec3 extent = upper_ - lower_;
-    std::array<int, 3> reach;
-    for (int d = 0; d < 3; ++d) reach[d] = n_[d] == 1 ? 0 : 2;
-    for (int a = -reach[0]; a <= reach[0]; ++a)
-      for (int b = -reach[1]; b <= reach[1]; ++b)
-        for (int c = -reach[2]; c <= reach[2]; ++c) {
-          std::array<int, 3> cell = {at[0] + a, at[1] + b, at[2] + c};
-          bool inside = true;
-          for (int d = 0; d < 3; ++d) {
-            if (periodic_) cell[d] = (cell[d] + n_[d]) % n_[d];
-            inside = inside && cell[d] >= 0 && cell[d] < n_[d];
-          }
-          if (!inside) continue;
-          const std::size_t k = cell_of(cell);
-          for (std::size_t s = begin_[k]; s < begin_[k + 1]; ++s) {
-            const Index j = order_[s];
-            if (static_cast<std::size_t>(j) == i) continue;
-            Vec3 r = x_[i] - x_[static_cast<std::size_t>(j)];
-            if (periodic_)  // the cut is at most half the box: one image is near enough
-              for (int d = 0; d < 3; ++d) r[d] -= extent[d] * std::round(r[d] / extent[d]);
-            const double square = r.squaredNorm();
-            if (square < cut_ * cut_) visit(j, r, std::sqrt(square));
-          }
-        }
+  void runs(const Vec3& p, Visit&& visit) const {
+    const std::array<int, 3> at = place_of(p);
+    for (const Column& column : columns_) {
+      std::array<int, 3> cell = {at[0] + column.a, at[1] + column.b, at[2] - column.reach};
+      Vec3 shift = Vec3::Zero();
+      bool inside = true;
+      for (int d = 0; d < 2; ++d) {
+        const int image = image_of(cell[d], d);
+        inside = inside && (periodic_ || image == 0);
+        cell[d] -= image * n_[d];
+        shift[d] = image * extent_[d];
+      }
+      if (!inside) continue;
+      // The cells of a column stand one behind the other; across a side of the box it goes on.
+      int last = at[2] + column.reach;
+      if (!periodic_) {
+        cell[2] = std::max(cell[2], 0);
+        last = std::min(last, n_[2] - 1);
+      }
+      while (cell[2] <= last) {
+        const int image = image_of(cell[2], 2), base = image * n_[2];
+        const int end = std::min(last, base + n_[2] - 1);
+        shift[2] = image * extent_[2];
+        const std::size_t from = cell_of({cell[0], cell[1], cell[2] - base});
+        visit(begin_[from], begin_[from + static_cast<std::size_t>(end - cell[2]) + 1], shift);
+        cell[2] = end + 1;
+      }
+    }
   }
 
   /// The spheres cell by cell.
   const std::vector<Index>& order() const { return order_; }
 
  private:
+  static constexpr double kCells = 4;  // per cut: smaller ones have fewer spheres out of reach
+  struct Column {
+    int a = 0, b = 0;  // cells away along the first two axes
+    int reach = 0;     // cells on either side along the third
+  };
+
+  void find_columns(double cut) {
+    std::array<int, 3> reach;
+    for (int d = 0; d < 3; ++d) {
+      reach[d] = static_cast<int>(std::ceil(cut / size_[d]));
+      if (!periodic_) reach[d] = std::min(reach[d], n_[d] - 1);
+    }
+    const auto apart = [&](int cells, int d) {
+      return std::max(std::abs(cells) - 1, 0) * size_[d];
+    };
+    for (int a = -reach[0]; a <= reach[0]; ++a)
+      for (int b = -reach[1]; b <= reach[1]; ++b) {
+        const double rest = cut * cut - std::pow(apart(a, 0), 2) - std::pow(apart(b, 1), 2);
+        if (rest < 0) continue;
+        const int along = static_cast<int>(std::ceil(std::sqrt(rest) / size_[2]));
+        columns_.push_back({a, b, std::min(along, reach[2])});
+      }
+  }
+
+  /// How many boxes away a cell is.
+  int image_of(int cell, int d) const {
+    return cell >= 0 ? cell / n_[d] : -1 - (-1 - cell) / n_[d];
+  }
   std::array<int, 3> place_of(const Vec3& p) const {
     std::array<int, 3> at;
-    for (int d = 0; d < 3; ++d) {
-      double k = std::floor((p[d] - lower_[d]) / size_[d]);
-      if (periodic_) k -= n_[d] * std::floor(k / n_[d]);
-      at[d] = static_cast<int>(std::clamp(k, 0.0, n_[d] - 1.0));
-    }
+    for (int d = 0; d < 3; ++d)
+      at[d] =
+          static_cast<int>(std::clamp(std::floor((p[d] - lower_[d]) / size_[d]), 0.0, n_[d] - 1.0));
     return at;
   }
   std::size_t cell_of(const std::array<int, 3>& at) const {
     return static_cast<std::size_t>((at[0] * n_[1] + at[1]) * n_[2] + at[2]);
   }
 
-  std::span<const Vec3> x_;
-  double cut_;
   bool periodic_;
-  Vec3 lower_, upper_, size_;
+  Vec3 lower_, extent_, size_;
   std::array<int, 3> n_;
+  std::vector<Column> columns_;
   std::vector<std::size_t> begin_;
   std::vector<Index> order_;
 };
@@ -148,19 +180,14 @@ struct RpyMobility::Impl {
   std::vector<Index> place;   // of sphere i of the sorted ones, as the caller counts
   std::vector<double> radii;  // the different ones
   std::vector<int> radius_class;
-  std::vector<internal::WaveKernel> kernels;  // by pair of radii
+  std::vector<internal::NearKernel> kernels;  // by radius and radius
   std::optional<internal::WaveGrid> grid;
-  std::vector<double> self;
-  // Rows of near spheres: M − W = identity I + along r rᵀ, along over r².
-  std::vector<std::size_t> row;
-  std::vector<Index> other;
-  std::vector<RpyPair> pair;
+  std::optional<Cells> cells;
   std::vector<Vec3> waves;  // of plain sums, one of each pair ±k
 
-  const internal::WaveKernel& kernel(int p, int q) const {
-    const auto high = static_cast<std::size_t>(std::max(p, q)),
-               low = static_cast<std::size_t>(std::min(p, q));
-    return kernels[high * (high + 1) / 2 + low];
+  /// Those of a class with all others.
+  const internal::NearKernel* kernels_of(int radius) const {
+    return kernels.data() + static_cast<std::size_t>(radius) * radii.size();
   }
 
   Vec3 extent() const {
@@ -230,9 +257,8 @@ struct RpyMobility::Impl {
       const double near = count * std::min(count, density * 4.2 * c * c * c);
       const double points =
           internal::WaveGrid::point_count(size, rule.spacing * c / reach, rule.order, periodic);
-      if (near > kMaxStoredPairs && c > 2 * radii.back()) continue;
-      // Nanoseconds: 4 per pair, 1.5 per point and doubling of the grid for six transforms.
-      const double work = 4 * near + 9 * points * std::log2(points + 2);
+      // Nanoseconds: per pair, and per point and doubling of the grid for six transforms.
+      const double work = kPairTime * near + kPointTime * points * std::log2(points + 2);
       if (work < best) {
         best = work;
         cut = c;
@@ -241,9 +267,16 @@ struct RpyMobility::Impl {
     xi = reach / cut;
   }
 
-  /// Spheres that are near each other stand near each other in memory.
+  /// Spheres that are near each other stand near each other in memory, in the box if there is one.
   void sort_by_cell() {
-    place = Cells(x, cut, settings.box).order();
+    if (settings.box) {
+      const auto& [lower, upper] = *settings.box;
+      const Vec3 size = upper - lower;
+      for (Vec3& p : x)
+        for (int d = 0; d < 3; ++d) p[d] -= size[d] * std::floor((p[d] - lower[d]) / size[d]);
+    }
+    cells.emplace(x, cut, settings.box);
+    place = cells->order();
     const std::vector<Vec3> old_x = x;
     const std::vector<double> old_a = a;
     const std::vector<int> old_class = radius_class;
@@ -256,53 +289,55 @@ struct RpyMobility::Impl {
   }
 
   void build_near() {
-    for (std::size_t q = 0; q < radii.size(); ++q)
-      for (std::size_t p = 0; p <= q; ++p) kernels.emplace_back(xi, radii[p], radii[q]);
-    const Cells cells(x, cut, settings.box);
-    row.assign(x.size() + 1, 0);
-    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        cells.near(i, [&](Index, const Vec3&, double) { ++row[i + 1]; });
-    });
-    for (std::size_t i = 0; i < x.size(); ++i) row[i + 1] += row[i];
-    other.resize(row.back());
-    pair.resize(row.back());
-    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        std::size_t at = row[i];
-        cells.near(i, [&](Index j, const Vec3&, double r) {
-          const auto k = static_cast<std::size_t>(j);
-          RpyPair m = rpy_pair(r, a[i], a[k]);
-          const RpyPair w = kernel(radius_class[i], radius_class[k]).at(r);
-          m.identity -= w.identity;
-          m.along = r > 0 ? (m.along - w.along) / (r * r) : 0;
-          other[at] = j;
-          pair[at++] = m;
-        });
-      }
-    });
-    for (std::size_t i = 0; i < x.size(); ++i)
-      self.push_back(1 / (6 * kPi * a[i]) -
-                     kernel(radius_class[i], radius_class[i]).at(0).identity);
+    for (const double p : radii)
+      for (const double q : radii) kernels.emplace_back(xi, p, q, cut, plain);
   }
 
+  /// The near part is evaluated anew in every product: stored, its pairs would be the memory that
+  /// bounds the number of neighbours, and with it the balance between them and the grid. Every pair
+  /// is met once. Each of a fixed number of parts adds up on its own, so that the sum does not
+  /// depend on threads.
   void add_near(const VecX& f, VecX& u) const {
-    const bool periodic = settings.box.has_value();
-    const Vec3 size = extent();
-    parallel_for(x.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        Vec3 sum = self[i] * f.segment<3>(static_cast<Index>(3 * i));
-        for (std::size_t s = row[i]; s < row[i + 1]; ++s) {
-          const auto j = static_cast<std::size_t>(other[s]);
-          Vec3 r = x[i] - x[j];
-          if (periodic)
-            for (int d = 0; d < 3; ++d) r[d] -= size[d] * std::round(r[d] / size[d]);
-          const Vec3 g = f.segment<3>(static_cast<Index>(3 * j));
-          sum += pair[s].identity * g + pair[s].along * r.dot(g) * r;
+    const std::size_t part_size = (x.size() + kParts - 1) / kParts;
+    std::array<VecX, kParts> parts;
+    parallel_for(kParts, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t p = begin; p < end; ++p) {
+        parts[p].setZero(u.size());
+        for (std::size_t i = p * part_size; i < std::min((p + 1) * part_size, x.size()); ++i) {
+          Vec3 sum = kernels_of(radius_class[i])[radius_class[i]].at(0).identity *
+                     f.segment<3>(static_cast<Index>(3 * i));
+          cells->runs(x[i], [&](std::size_t first, std::size_t last, const Vec3& shift) {
+            const Vec3 from = x[i] - shift;
+            for (first = std::max(first, i + 1); first < last; first += kBlock)
+              add_block(i, from, first, std::min(last, first + kBlock), f, sum, parts[p]);
+          });
+          parts[p].segment<3>(static_cast<Index>(3 * i)) += sum;
         }
-        u.segment<3>(static_cast<Index>(3 * i)) += sum / settings.viscosity;
       }
     });
+    for (const VecX& part : parts) u += part / settings.viscosity;
+  }
+
+  /// Spheres [first, last) and sphere i on each other. About half of them are out of reach: they
+  /// are left out first, without a branch that could be mispredicted.
+  void add_block(std::size_t i, const Vec3& from, std::size_t first, std::size_t last,
+                 const VecX& f, Vec3& sum, VecX& u) const {
+    std::array<std::size_t, kBlock> near;
+    std::size_t count = 0;
+    const double reach = cut * cut;
+    for (std::size_t j = first; j < last; ++j) {
+      near[count] = j;
+      count += static_cast<std::size_t>((from - x[j]).squaredNorm() < reach);
+    }
+    const internal::NearKernel* kernel = kernels_of(radius_class[i]);
+    const Vec3 own = f.segment<3>(static_cast<Index>(3 * i));
+    for (std::size_t s = 0; s < count; ++s) {
+      const std::size_t j = near[s];
+      const Vec3 r = from - x[j], g = f.segment<3>(static_cast<Index>(3 * j));
+      const RpyPair m = kernel[radius_class[j]].at(r.squaredNorm());
+      sum += m.identity * g + m.along * r.dot(g) * r;
+      u.segment<3>(static_cast<Index>(3 * j)) += m.identity * own + m.along * r.dot(own) * r;
+    }
   }
 
   void add_pairs(const VecX& f, VecX& u) const {

@@ -15,6 +15,7 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr std::size_t kLines = 64;     // transforms in one go
+constexpr std::size_t kTile = 8;       // of them read and written together
 constexpr std::size_t kSpheres = 256;  // interpolations in one go
 constexpr int kMaxOrder = 16;
 
@@ -22,21 +23,28 @@ constexpr int kMaxOrder = 16;
 constexpr int kComponent[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
 
 /// Complex transforms along an axis: `count` lines, line l begins at begin(l), `stride` apart.
+/// Lines that stand beside each other in memory are read together: one cache line serves several.
 template <class Begin>
 void along(Complex* data, std::size_t count, std::size_t stride, int size, int filled, int kept,
            bool inverse, Begin&& begin) {
   parallel_for(count, kLines, [&](std::size_t first, std::size_t last) {
     Eigen::FFT<double> fft;
-    std::vector<Complex> in(static_cast<std::size_t>(size)), out(in.size());
-    for (std::size_t l = first; l < last; ++l) {
-      Complex* line = data + begin(l);
-      for (std::size_t i = 0; i < in.size(); ++i)
-        in[i] = i < static_cast<std::size_t>(filled) ? line[i * stride] : Complex(0);
-      if (inverse)
-        fft.inv(out.data(), in.data(), size);
-      else
-        fft.fwd(out.data(), in.data(), size);
-      for (std::size_t i = 0; i < static_cast<std::size_t>(kept); ++i) line[i * stride] = out[i];
+    const auto n = static_cast<std::size_t>(size);
+    std::vector<Complex> in(kTile * n), out(kTile * n);
+    std::array<Complex*, kTile> line;
+    for (; first < last; first += kTile) {
+      const std::size_t lines = std::min(kTile, last - first);
+      for (std::size_t t = 0; t < lines; ++t) line[t] = data + begin(first + t);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(filled); ++i)
+        for (std::size_t t = 0; t < lines; ++t) in[t * n + i] = line[t][i * stride];
+      for (std::size_t t = 0; t < lines; ++t) {
+        if (inverse)
+          fft.inv(out.data() + t * n, in.data() + t * n, size);
+        else
+          fft.fwd(out.data() + t * n, in.data() + t * n, size);
+      }
+      for (std::size_t i = 0; i < static_cast<std::size_t>(kept); ++i)
+        for (std::size_t t = 0; t < lines; ++t) line[t][i * stride] = out[t * n + i];
     }
   });
 }

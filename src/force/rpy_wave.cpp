@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace orthant::internal {
 namespace {
 
 constexpr double kTail = 6.7;  // e^{−x²} below rounding
+// Width of the intervals of tables: of W times ξ, of M − W times ξ and over the distance at contact
+// (M has a pole at 0).
+constexpr double kWaveWidth = 0.4, kNearWidth = 0.1;
 
 double sinc(double x) { return std::abs(x) < 1e-4 ? 1 - x * x / 6 : std::sin(x) / x; }
 
@@ -50,55 +54,63 @@ double wave_amplitude(double k, double xi, double radius_a, double radius_b) {
   return sinc(k * radius_a) * sinc(k * radius_b) * (1 + kappa) * std::exp(-kappa) / (k * k);
 }
 
-WaveKernel::WaveKernel(double xi, double radius_a, double radius_b)
-    : a_(radius_a), b_(radius_b), width_(0.4 / xi), end_(radius_a + radius_b + kTail / xi) {
-  const auto intervals = static_cast<std::size_t>(std::ceil(end_ / width_));
-  coefficients_.resize(2 * kTerms * intervals);
+template <int kTerms>
+RpyTable<kTerms>::RpyTable(double begin, double end, double width,
+                           const std::function<RpyPair(double)>& function)
+    : begin_(begin) {
+  const double intervals = std::max(1.0, std::ceil((end - begin) / width));
+  scale_ = intervals / (end - begin);
+  // One more: a distance that rounding puts at the end.
+  coefficients_.reserve(kTerms * (static_cast<std::size_t>(intervals) + 1));
   // Interpolation in Chebyshev points, turned into powers of t in [−1, 1]: at this width the
   // powers lose no digits that matter.
-  double value[2][kTerms], chebyshev[kTerms];
-  for (std::size_t n = 0; n < intervals; ++n) {
+  for (int n = 0; n <= static_cast<int>(intervals); ++n) {
+    Eigen::Array2d value[kTerms], power[kTerms];
     for (int i = 0; i < kTerms; ++i) {
       const double t = std::cos(std::numbers::pi * (i + 0.5) / kTerms);
-      const RpyPair w =
-          by_quadrature((static_cast<double>(n) + 0.5 * (1 + t)) * width_, xi, a_, b_);
-      value[0][i] = w.identity;
-      value[1][i] = w.along;
+      const RpyPair w = function(begin + (n + 0.5 * (1 + t)) / scale_);
+      value[i] = {w.identity, w.along};
+      power[i].setZero();
     }
-    for (int which = 0; which < 2; ++which) {
-      for (int m = 0; m < kTerms; ++m) {
-        chebyshev[m] = 0;
-        for (int i = 0; i < kTerms; ++i)
-          chebyshev[m] += value[which][i] * std::cos(std::numbers::pi * m * (i + 0.5) / kTerms);
-        chebyshev[m] *= (m == 0 ? 1.0 : 2.0) / kTerms;
+    double before[kTerms] = {1}, now[kTerms] = {0, 1};  // T_0 and T_1 in powers
+    for (int m = 0; m < kTerms; ++m) {
+      Eigen::Array2d chebyshev = Eigen::Array2d::Zero();
+      for (int i = 0; i < kTerms; ++i)
+        chebyshev += value[i] * std::cos(std::numbers::pi * m * (i + 0.5) / kTerms);
+      chebyshev *= (m == 0 ? 1.0 : 2.0) / kTerms;
+      for (int i = 0; i <= m; ++i) power[i] += chebyshev * before[i];
+      double next[kTerms] = {};
+      for (int i = 0; i < kTerms; ++i) {
+        if (i > 0) next[i] = 2 * now[i - 1];
+        next[i] -= before[i];
       }
-      double* power = coefficients_.data() + (2 * n + static_cast<std::size_t>(which)) * kTerms;
-      double before[kTerms] = {1}, now[kTerms] = {0, 1};  // T_0 and T_1 in powers
-      for (int m = 0; m < kTerms; ++m) {
-        for (int i = 0; i <= m; ++i) power[i] += chebyshev[m] * before[i];
-        double next[kTerms] = {};
-        for (int i = 0; i < kTerms; ++i) {
-          if (i > 0) next[i] = 2 * now[i - 1];
-          next[i] -= before[i];
-        }
-        std::copy(now, now + kTerms, before);
-        std::copy(next, next + kTerms, now);
-      }
+      std::copy(now, now + kTerms, before);
+      std::copy(next, next + kTerms, now);
     }
+    coefficients_.insert(coefficients_.end(), std::rbegin(power), std::rend(power));
   }
 }
 
-RpyPair WaveKernel::at(double r) const {
-  if (r >= end_) return rpy_pair(r, a_, b_);
-  const double place = r / width_;
-  const double n = std::floor(place), t = 2 * (place - n) - 1;
-  const double* c = coefficients_.data() + 2 * kTerms * static_cast<std::size_t>(n);
-  double identity = c[kTerms - 1], along = c[2 * kTerms - 1];
-  for (int i = kTerms - 2; i >= 0; --i) {
-    identity = identity * t + c[i];
-    along = along * t + c[kTerms + i];
-  }
-  return {identity, along};
+WaveKernel::WaveKernel(double xi, double radius_a, double radius_b)
+    : a_(radius_a),
+      b_(radius_b),
+      end_(radius_a + radius_b + kTail / xi),
+      table_(0, end_, kWaveWidth / xi, [&](double r) { return by_quadrature(r, xi, a_, b_); }) {}
+
+RpyPair WaveKernel::at(double r) const { return r >= end_ ? rpy_pair(r, a_, b_) : table_.at(r); }
+
+NearKernel::NearKernel(double xi, double radius_a, double radius_b, double cut, bool exact)
+    : a_(radius_a),
+      b_(radius_b),
+      formula_up_to_(exact ? std::numeric_limits<double>::infinity() : std::pow(a_ + b_, 2)),
+      wave_(xi, radius_a, radius_b),
+      table_(a_ + b_, std::max(cut, 1.1 * (a_ + b_)), kNearWidth * std::min(1 / xi, a_ + b_),
+             [&](double r) { return by_formula(r * r); }) {}
+
+RpyPair NearKernel::by_formula(double square) const {
+  const double r = std::sqrt(square);
+  const RpyPair m = rpy_pair(r, a_, b_), w = wave_.at(r);
+  return {m.identity - w.identity, square > 0 ? (m.along - w.along) / square : 0};
 }
 
 }  // namespace orthant::internal

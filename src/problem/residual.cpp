@@ -26,6 +26,11 @@ constexpr double kLoads = 1e3;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
+/// Errors below this are none, in any unit: the squares of such numbers underflow, so that nothing
+/// is left to measure them by. A body held by joints gets there, as every step rounds the rest of
+/// its motion away.
+constexpr double kVanishing = 1e-150;
+
 /// Multiply-adds that the diagonal of N may cost where every row takes a sparse solve.
 constexpr double kDiagonalWork = 2e7;
 
@@ -218,7 +223,7 @@ void add_terms(const BlockRows& A, Index c, const double* x, const double* size,
 
 /// 0/0 = 0; anything that is not finite is infinitely wrong.
 double ratio(double error, double size) {
-  if (error == 0) return 0;
+  if (error < kVanishing) return 0;
   const double r = error / size;
   return std::isfinite(r) ? r : std::numeric_limits<double>::infinity();
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """wheel_test.py [WHEEL]: builds the wheel (or takes one), installs it into an empty folder and uses it
-there: every library it loads is its own or of any Linux with Python."""
+there: every library it loads is its own or of any Linux with Python. The command `orthant` comes along."""
 import os
 import re
 import subprocess
@@ -57,6 +57,16 @@ class Wheel(unittest.TestCase):
             for path in loaded:
                 if re.search(r"lib(orthant|tbb|hdf5|metis|klu|qhull|curl)", path):
                     self.assertIn(str(place), path)
+            command = place / "bin/orthant"  # the entry point, which needs the environment's paths
+            there = {**clean, "PYTHONPATH": str(place)}
+            self.assertRegex(run(command, "--version", env=there), r"\d+\.\d+\.\d+")
+            run(command, "new", "heap", cwd=folder, env=there)
+            run(command, "run", "heap.yaml", "-o", "out", "--quiet", cwd=folder, env=there)
+            self.assertTrue(any((Path(folder) / "out").iterdir()))
+            libraries = run("ldd", place / "orthant_command/orthant", env=clean)
+            self.assertNotIn("not found", libraries)
+            for path in re.findall(r"=> (/\S*lib(?:tbb|hdf5|metis|klu|qhull|fmt|yaml)\S*)", libraries):
+                self.assertIn("orthant.libs", path)
 
 
 if __name__ == "__main__":

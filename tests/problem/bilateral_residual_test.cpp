@@ -57,6 +57,17 @@ TEST(BilateralResidual, RoundingAcrossTheMotionCountsAsRounding) {
   EXPECT_GT(judge(p, x).bilateral, 0);
 }
 
+TEST(BilateralResidual, MotionThatUnderflowsIsNone) {
+  // What is left of a turn after many steps of a joint that forbids it; its square is no number.
+  CanonicalProblem p = guided(1, 1);
+  p.k[3] = 4.7e-170;
+  p.k[4] = -5e-310;
+  EXPECT_EQ(judge(p, answer(p)).value, judge(guided(1, 1), answer(guided(1, 1))).value);
+  Solution x = answer(p);
+  x.v[3] = 1e-100;  // a number still, and wrong
+  EXPECT_GT(judge(p, x).balance, 1e-3);
+}
+
 TEST(BilateralResidual, SeesARealError) {
   const CanonicalProblem p = guided(1, 1e6);
   for (const Index i : {0, 1, 3, 4, 6, 9}) {
