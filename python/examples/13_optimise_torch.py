@@ -38,4 +38,4 @@ for i in range(70 if QUICK else 150):
     optimiser.step()
 
 print(f"largest miss {float(miss.max().detach()):.4f} m")
-print("all throws hit:", "yes" if float(miss.max()) < 0.05 else "no")
+print("all throws hit:", "yes" if float(miss.max().detach()) < 0.05 else "no")

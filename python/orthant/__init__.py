@@ -125,7 +125,7 @@ from ._core import (
 from ._model import ModelBuilder
 from ._scene import save_scene
 from ._simulate import Simulator, load, rollout
-from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp
+from ._solve import LcpSolution, explain, read_fclib, solve, solve_lcp, solve_mlcp, solve_with_history
 from ._batch import BatchTrajectory, rollout_batch
 from ._device import Batch, BatchGradient, BatchTape
 from ._fit import fit, predict, read_trajectories, score
@@ -170,5 +170,5 @@ __all__ = [
     "optimise", "parse_scene", "predict", "read_fclib", "read_frame", "read_imu",
     "read_joints", "read_problem", "read_rays", "read_touch", "read_trajectories", "record_rollout",
     "record_rollout_batch", "rollout", "rollout_batch", "save_problem", "save_scene", "score", "set_thread_count",
-    "solve", "solve_lcp", "solve_mlcp", "step", "step_in_fluid", "thread_count", "validate", "why_not_applicable",
+    "solve", "solve_lcp", "solve_mlcp", "solve_with_history", "step", "step_in_fluid", "thread_count", "validate", "why_not_applicable",
 ]

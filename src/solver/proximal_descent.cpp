@@ -8,8 +8,9 @@
 //
 // Newton with an exact line search converges from anywhere. From its x⁺ = Π(x̄ − y/α) proximal steps
 // by the exact law follow: x⁺ = x̄ − R(x̄, y(v)) is explicit in v, Newton with a line search on the
-// balance finds v, and the compliance α falls where that is easy. Sets are guessed again on the
-// way.
+// balance finds v. Sets are guessed again on the way. Where contacts are redundant and their gaps
+// do not quite agree (a box on its faces, wheels and casters), the impulses drift from step to step
+// by what is left of y over α until those that must open are zero: α is chosen by that drift.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,20 +22,23 @@
 namespace orthant::internal {
 namespace {
 
-constexpr double kRounding = 1e-15;  // of the equations beside their terms
-constexpr double kFlat = 0.1;        // slope at the end of a step that is long enough
-constexpr int kLineSearch = 12;      // slopes looked at in one line search
-constexpr double kFirmer = 1e-3;     // compliance of the sets tried after one
-constexpr int kPatience = 4;         // proximal steps without progress
-constexpr double kExact = 1e-2;      // error of a proximal step beside the way it goes
-constexpr int kQuick = 3;            // its Newton steps, where it was easy
-constexpr double kSoftest = 1;       // compliance beyond which it is no step
-constexpr int kTrials = 6;           // lengths of a Newton step
+constexpr double kFlat = 0.1;      // slope at the end of a step that is long enough
+constexpr int kLineSearch = 12;    // slopes looked at in one line search
+constexpr double kFirmer = 1e-3;   // compliance of the sets tried after one
+constexpr double kFirmest = 1e-8;  // and the least: below, redundant rows are all rounding
+constexpr int kPatience = 10;      // proximal steps without progress
+constexpr double kExact = 1e-2;    // error of a proximal step beside the way it goes
+constexpr int kQuick = 3;          // its Newton steps, where it was easy
+constexpr double kSoftest = 1;     // compliance beyond which it is no step
+constexpr int kTrials = 6;         // lengths of a Newton step
 constexpr double kShorter = 0.4;
 constexpr int kEasy = 10;                // Newton steps of a proximal step that may be stiffer
 constexpr double kStiffer = 0.2;         // compliance of the next one
-constexpr double kMuchStiffer = 1e-2;    // the same where one Newton step was enough
 constexpr double kSofter = 5;            // the same after one that did not end
+constexpr double kDrift = 0.1;           // of the impulses in a step, that its compliance is for
+constexpr double kNear = 1e-6;           // compliance of a step that may arrive
+constexpr double kArrived = 2e-3;        // drift of a step that has found its sets
+constexpr double kBalance = 1e-10;       // error of a step that the sets tried after it undo
 constexpr double kLeastDescent = 1e-11;  // compliance below which the sets are no clearer
 constexpr double kClose = 1e-5;          // Newton step of a proximal step that has arrived
 
@@ -216,32 +220,33 @@ bool ProximalRun::approach() {
     bool good = true;
     for (;;) {
       w_.dx = w_.x - w_.centre;
-      if (size <= kExact * descent_ * w_.dx.norm() + kRounding * size_) break;
+      if (size <= kExact * descent_ * w_.dx.norm() + kBalance * size_) break;
       good = steps < settings_.max_exact_steps && !best_.done() && std::isfinite(size) &&
              exact_step(size);
       if (!good) break;
       ++steps;
     }
+    const double drift = w_.dx.norm() / w_.x.norm();
     if (good) {
       judge();
       if (best_.converged()) return true;
-      // A step that is one Newton step has its sets: what is left over has to drift, far where the
-      // compliance is large.
-      const double stiffer = steps <= 1 ? kMuchStiffer : steps <= kQuick ? kStiffer : 1.0;
-      descent_ = std::max(stiffer * descent_, kLeastDescent);
       remember();
-      if (steps <= kQuick && best_.residual() < tried) {
+      const bool arrived = drift < kArrived && descent_ < kNear;
+      if (arrived || (steps <= kQuick && best_.residual() < tried)) {
         tried = 0.1 * best_.residual();
-        if (settle(2, std::max(kFirmer * descent_, settings_.proximal))) return true;
+        if (settle(2, std::max(kFirmer * descent_, kFirmest))) return true;
         go_back();
       }
+      if (drift < kDrift)
+        descent_ = std::max((drift < 0.1 * kDrift ? 0.5 : 1) * kStiffer * descent_, kLeastDescent);
     } else {
       go_back();
       descent_ *= kSofter;
       if (descent_ > kSoftest) return false;
     }
-    idle = best_.residual() < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = best_.residual();
+    const bool moves = good && drift > 0.1 * kDrift;
+    idle = moves || best_.residual() < 0.5 * mark ? 0 : idle + 1;
+    mark = std::min(mark, best_.residual());
   }
   return false;
 }

@@ -12,7 +12,7 @@
 namespace orthant::internal {
 
 struct ProximalNewtonSettings {
-  int max_iterations = 100;  ///< factorisations
+  int max_iterations = 300;  ///< factorisations
   int max_guesses = 6;       ///< sets tried before the steps are globalised
   /// Compliance of a row beside its own mobility. Refined away; larger is better conditioned.
   double proximal = 1e-11;
