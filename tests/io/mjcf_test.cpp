@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 
 #include "orthant/base/atomic_file.hpp"
@@ -274,6 +275,24 @@ TEST(Mjcf, GeomsThatAreOnlySeenAreDrawnInPlaceOfTheOthers) {
   EXPECT_EQ(s.visuals[0].colour, "#ff0000");
   EXPECT_LT((s.visuals[0].X_BV.x - Vec3(0.5, 0, 0)).norm(), 1e-15);
   EXPECT_EQ(s.visuals[1].colour, "#0000ff");
+}
+
+TEST(Mjcf, MeshesBesideAnIncludedFileAndNamesMadeUp) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("parts"));
+  std::filesystem::create_directories(folder.file("meshes"));
+  write_file(folder.file("meshes/m.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n");
+  write_file(folder.file("parts/a.xml"),
+             "<mujoco><asset><mesh name='m' file='../meshes/m.obj'/></asset></mujoco>");
+  write_file(folder.file("m.xml"), R"(<mujoco><include file="parts/a.xml"/>
+<worldbody>
+  <body pos="0 0 1"><freejoint/><geom type="mesh" mesh="m"/></body>
+  <body name="body" pos="0 0 5"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>)");
+  const LoadedScene s = load_scene(folder.file("m.xml"));
+  EXPECT_NEAR(get(s, "body/body_1.mass"), 1000.0 / 6, 1e-9);
+  const Body& named = s.model.body(s.model.find_body("body"));
+  EXPECT_NEAR(s.state.q[named.q_begin + 2], 5, 1e-15);
 }
 
 TEST(Mjcf, LinksAreFramesAndPicturesAreNotRead) {

@@ -36,21 +36,24 @@ double MjcfReader::angle(double x) const { return compiler_.degrees ? x * kPi / 
 std::string MjcfReader::unique(std::set<std::string>& taken, const Element& e, const char* kind,
                                const std::string& otherwise) {
   const char* given = e.Attribute("name");
-  std::string name = given != nullptr ? given : otherwise;
-  if (given != nullptr && taken.contains(name))
-    xml_.problem(e, std::string(kind) + " '" + name + "' is given twice");
-  if (!taken.contains(name)) {
-    taken.insert(name);
-    return name;
-  }
+  if (given == nullptr) return unique_name(taken, otherwise);
+  if (taken.insert(given).second) return given;
+  xml_.problem(e, std::string(kind) + " '" + given + "' is given twice");
   return unique_name(taken, otherwise);
 }
 
-std::string MjcfReader::unique_name(std::set<std::string>& taken, const std::string& name) {
+std::string MjcfReader::unique_name(std::set<std::string>& taken, const std::string& name) const {
   std::string out = name;
-  for (int n = 1; taken.contains(out); ++n) out = name + "_" + std::to_string(n);
+  for (int n = 1; taken.contains(out) || given_names_.contains(out); ++n)
+    out = name + "_" + std::to_string(n);
   taken.insert(out);
   return out;
+}
+
+void MjcfReader::collect_names(const Element& e) {
+  if (const char* name = e.Attribute("name")) given_names_.insert(name);
+  for (const Element* c = e.FirstChildElement(); c != nullptr; c = c->NextSiblingElement())
+    collect_names(*c);
 }
 
 Quat MjcfReader::orientation(const Element& e) {
@@ -157,12 +160,16 @@ void MjcfReader::read_assets(const Element& e) {
   for (const Element* c = e.FirstChildElement(); c != nullptr; c = c->NextSiblingElement()) {
     const std::string tag = c->Name();
     if (tag == "mesh") {
-      const std::string file = xml_.text_or(*c, "file", "");
+      std::string file = xml_.text_or(*c, "file", "");
       const std::string stem = std::filesystem::path(file).stem().string();
       const std::string name = xml_.text_or(*c, "name", stem);
       if (name.empty()) xml_.problem(*c, "<mesh> needs 'name' or 'file'");
       const Vec3 scale = xml_.vector(*c, "scale", Vec3::Ones());
       if (!file.empty()) {
+        const auto beside = std::filesystem::path(xml_.text_or(*c, kFolder, "")) / file;
+        std::error_code error;
+        if (mesh_path(*c, file, false).empty() && std::filesystem::is_regular_file(beside, error))
+          file = std::filesystem::absolute(beside).string();
         mesh_files_[name] = {file, scale};
       } else {
         const std::vector<double> x = xml_.numbers(*c, "vertex", 12, 3'000'000);
@@ -170,7 +177,8 @@ void MjcfReader::read_assets(const Element& e) {
         for (std::size_t i = 0; i + 2 < x.size(); i += 3)
           points.push_back(Vec3(x[i], x[i + 1], x[i + 2]).cwiseProduct(scale));
       }
-      xml_.ignore_unknown(*c, "name file scale vertex face class content_type inertia", "");
+      xml_.ignore_unknown(
+          *c, "name file scale vertex face class content_type inertia included_from", "");
     } else if (tag == "hfield") {
       read_height_field(*c);
     } else if (tag == "material") {
@@ -221,6 +229,7 @@ void MjcfReader::read_height_field(const Element& e) {
 Robot MjcfReader::read(const std::string& text, SceneDescription& scene) {
   tinyxml2::XMLElement& root = xml_.parse_mutable(text, "mujoco");
   resolve_mjcf(root, xml_.path(), context_.options.read_files, xml_);
+  collect_names(root);
   const auto each = [&](const char* tag, auto&& use) {
     for (const Element* e = root.FirstChildElement(tag); e != nullptr;
          e = e->NextSiblingElement(tag))

@@ -80,7 +80,8 @@ class MjcfReader {
   double angle(double x) const;
   std::string unique(std::set<std::string>& taken, const Element& e, const char* kind,
                      const std::string& otherwise);
-  static std::string unique_name(std::set<std::string>& taken, const std::string& name);
+  std::string unique_name(std::set<std::string>& taken, const std::string& name) const;
+  void collect_names(const Element& e);
   // mjcf_parts.cpp
   void read_actuators(const Element& e);
   void read_actuator(const Element& e);
@@ -111,6 +112,7 @@ class MjcfReader {
   std::map<std::string, Index> links_;
   std::map<std::string, std::vector<std::pair<std::string, double>>> tendons_;
   std::set<std::string> link_names_, joint_names_, geom_names_, site_names_, actuator_names_;
+  std::set<std::string> given_names_;     ///< of all elements: no name is made up that is there
   std::set<std::string> driven_;          ///< joints that actuators and constraints name
   std::vector<std::string> joint_order_;  ///< of qpos; "" for numbers that are not read
   std::vector<Geom> geoms_;
@@ -122,6 +124,9 @@ class MjcfReader {
 /// The rotation with that matrix, and the shortest one that turns unit vector a to b.
 Quat quat_of(const Mat3& R);
 Quat turn_between(const Vec3& a, const Vec3& b);
+
+/// Attribute that <include> leaves on a <mesh>: the folder of the file that it stands in.
+inline constexpr const char* kFolder = "included_from";
 
 /// Attributes of a number of kinds of constraint, which are soft in MuJoCo and hard here.
 inline constexpr const char* kSoft =

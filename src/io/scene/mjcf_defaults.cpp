@@ -54,10 +54,19 @@ class Includes {
     open.push_back(path);
     resolve(*root, open);
     open.pop_back();
+    name_folder(*root, std::filesystem::path(path).parent_path().string());
     tinyxml2::XMLNode* at = &include;
     for (const tinyxml2::XMLNode* c = root->FirstChild(); c != nullptr; c = c->NextSibling())
       at = parent.InsertAfterChild(at, c->DeepClone(parent.GetDocument()));
     parent.DeleteChild(&include);
+  }
+
+  /// Meshes may lie where the file that names them does.
+  static void name_folder(Element& e, const std::string& folder) {
+    if (std::string(e.Name()) == "mesh" && e.Attribute(kFolder) == nullptr)
+      e.SetAttribute(kFolder, folder.c_str());
+    for (Element* c = e.FirstChildElement(); c != nullptr; c = c->NextSiblingElement())
+      name_folder(*c, folder);
   }
 
   std::filesystem::path folder_;
