@@ -17,7 +17,6 @@
 #include "orthant/base/assert.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/newton_system.hpp"
-#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -55,29 +54,21 @@ class History {
 
 }  // namespace
 
-struct NonsmoothNewtonWorkspace::Impl {
-  internal::LocalNewtonSystem contacts;
-  internal::VelocityNewtonSystem space;
+struct NonsmoothNewtonWork {
+  internal::NewtonSystem system;
   VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
   Solution candidate;
   JudgeWorkspace judge;
 };
-
-NonsmoothNewtonWorkspace::NonsmoothNewtonWorkspace() : impl_(std::make_unique<Impl>()) {}
-NonsmoothNewtonWorkspace::~NonsmoothNewtonWorkspace() = default;
-NonsmoothNewtonWorkspace::NonsmoothNewtonWorkspace(NonsmoothNewtonWorkspace&&) noexcept = default;
-NonsmoothNewtonWorkspace& NonsmoothNewtonWorkspace::operator=(NonsmoothNewtonWorkspace&&) noexcept =
-    default;
 
 namespace {
 
 class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale, const NonsmoothNewtonSettings& settings,
-      const MethodLimits& limits, internal::NewtonSystem& system, NonsmoothNewtonWorkspace::Impl& w,
-      Solution& x)
+      const MethodLimits& limits, NonsmoothNewtonWork& w, Solution& x)
       : settings_(settings),
-        system_(system),
+        system_(w.system),
         w_(w),
         best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
@@ -97,7 +88,7 @@ class Run {
 
   const NonsmoothNewtonSettings& settings_;
   internal::NewtonSystem& system_;
-  NonsmoothNewtonWorkspace::Impl& w_;
+  NonsmoothNewtonWork& w_;
   internal::BestAnswer best_;
   int inner_count_ = 0;
   double rho_ = 1, alpha_ = 0;
@@ -270,16 +261,8 @@ MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScal
                                     const MethodLimits& limits, NonsmoothNewtonWorkspace& work,
                                     Solution& x) {
   ORTHANT_ASSERT(p.is_local());
-  work.impl().contacts.build(p, scale);
-  return Run(p, scale, settings, limits, work.impl().contacts, work.impl(), x).run();
-}
-
-MethodResult internal::newton_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                         const NonsmoothNewtonSettings& settings,
-                                         const MethodLimits& limits, VelocitySpace& space,
-                                         NonsmoothNewtonWorkspace& work, Solution& x) {
-  work.impl().space.use(space);
-  return Run(p, scale, settings, limits, work.impl().space, work.impl(), x).run();
+  work.get().system.build(p, scale);
+  return Run(p, scale, settings, limits, work.get(), x).run();
 }
 
 }  // namespace orthant

@@ -4,8 +4,7 @@
 // centred at the last answer, makes each Newton matrix regular; α goes to zero along the way.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
@@ -25,19 +24,8 @@ struct NonsmoothNewtonSettings {
   bool restarts = true;           ///< runs again with ρ = 10, 30, 100 when it stalls
 };
 
-class NonsmoothNewtonWorkspace {
- public:
-  NonsmoothNewtonWorkspace();
-  ~NonsmoothNewtonWorkspace();
-  NonsmoothNewtonWorkspace(NonsmoothNewtonWorkspace&&) noexcept;
-  NonsmoothNewtonWorkspace& operator=(NonsmoothNewtonWorkspace&&) noexcept;
-
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct NonsmoothNewtonWork;
+using NonsmoothNewtonWorkspace = Scratch<NonsmoothNewtonWork>;
 
 /// `p` must be local. See method.hpp for the contract.
 MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,

@@ -16,7 +16,6 @@
 #include "solver/delassus_operator.hpp"
 #include "solver/lanes.hpp"
 #include "solver/pair_groups.hpp"
-#include "solver/pair_newton.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant {
@@ -47,7 +46,7 @@ struct Sums {
 
 }  // namespace
 
-struct PairBlocksWorkspace::Impl {
+struct PairBlocksWork {
   DelassusOperator N;
   internal::PairGroups pairs;
   VecX x, g, r, d, Nd, z;
@@ -55,13 +54,7 @@ struct PairBlocksWorkspace::Impl {
   std::vector<Sums> sums;
   JudgeWorkspace judge;
   Solution candidate;
-  internal::PairNewtonWorkspace newton;
 };
-
-PairBlocksWorkspace::PairBlocksWorkspace() : impl_(std::make_unique<Impl>()) {}
-PairBlocksWorkspace::~PairBlocksWorkspace() = default;
-PairBlocksWorkspace::PairBlocksWorkspace(PairBlocksWorkspace&&) noexcept = default;
-PairBlocksWorkspace& PairBlocksWorkspace::operator=(PairBlocksWorkspace&&) noexcept = default;
 
 namespace {
 
@@ -73,8 +66,8 @@ struct Wishes {
 class PairBlocks {
  public:
   PairBlocks(const CanonicalProblem& p, const ProblemScale& scale,
-             const PairBlocksSettings& settings, const MethodLimits& limits,
-             PairBlocksWorkspace::Impl& work, Solution& x)
+             const PairBlocksSettings& settings, const MethodLimits& limits, PairBlocksWork& work,
+             Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
@@ -400,7 +393,7 @@ class PairBlocks {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const PairBlocksSettings& settings_;
-  PairBlocksWorkspace::Impl& w_;
+  PairBlocksWork& w_;
   internal::BestAnswer best_;
   bool let_in_ = false, let_in_blocks_ = false;
   double looked_residual_ = 0, looked_total_ = 0;
@@ -413,12 +406,7 @@ MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& sc
                                PairBlocksWorkspace& work, Solution& x) {
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
-  if (settings.form == PairBlocksForm::Newton) {
-    internal::PairNewtonSettings newton;
-    if (settings.max_iterations > 0) newton.max_iterations = settings.max_iterations;
-    return internal::solve_pair_newton(p, scale, newton, limits, work.impl().newton, x);
-  }
-  return PairBlocks(p, scale, settings, limits, work.impl(), x).run();
+  return PairBlocks(p, scale, settings, limits, work.get(), x).run();
 }
 
 }  // namespace orthant
