@@ -179,10 +179,10 @@ MethodResult run_pair_blocks(const MethodCall& call) {
                                           equations_of(call), work.proximal_newton, call.x);
       if (has_ended(first)) return first;
     }
-    first = joined(
-        first,
-        solve_interior_point(call.p, call.scale, {.form = InteriorPointForm::Velocity},
-                             internal::less(call.limits, first.work), work.interior_point, call.x));
+    first = joined(first,
+                   solve_interior_point(
+                       call.p, call.scale, {.form = InteriorPointForm::Velocity, .near_steps = 30},
+                       internal::less(call.limits, first.work), work.interior_point, call.x));
   } else {
     first = internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);

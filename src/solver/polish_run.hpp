@@ -120,10 +120,10 @@ class PolishRun {
       if (!(now < 0.5 * size)) return std::isfinite(now);
       if (now <= system_.rounding()) return true;
       const bool slow = now > kSlow * size && !fresh;
-      // A new factor gains nothing where rounding is near; another set may.
-      if (slow && (best_.done() || now <= kNearRounding * system_.rounding())) return true;
-      size = slow ? errors(true) : now;
-      fresh = slow;
+      // A new factor gains nothing where rounding is near.
+      fresh = slow && now > kNearRounding * system_.rounding();
+      if (fresh && best_.done()) return true;
+      size = fresh ? errors(true) : now;
     }
   }
 

@@ -32,8 +32,8 @@ struct InteriorPointSettings {
   double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
   double held_centring = 0.8;  ///< what is left of the barrier after such a step
   int refinement_steps = 2;    ///< of each linear solve, at most
-  double refined = 1e-3;       ///< velocity form: a defect of this part of the tolerance is left
-  double judge_below = 1e-3;   ///< velocity form: κ + |r| from which on points are judged
+  double refined = 1e-6;       ///< velocity form: a defect that is left, beside its right-hand side
+  double judge_below = 1e-5;   ///< velocity form: κ + |r| from which on points are judged
   int correctors = 3;          ///< Gondzio's: right-hand sides per factor, at most
   double spread = 10;          ///< they draw products to within [1/spread, spread] of the target
   double longer = 1.5;         ///< for a step longer by this factor and by a tenth
@@ -54,7 +54,7 @@ struct InteriorPointSettings {
   double apart = 1e-2;          ///< speed (data of size 1) from which on a contact starts open
   double near_gap = 1e-2;       ///< x·y of a start near an answer, or at rest
   double near_step = 0.25;      ///< a shorter step from there gives that path up for a far start
-  int near_steps = 30;          ///< and so do so many steps
+  int near_steps = 14;          ///< and so do so many steps
   /// > 0: ends as well, as converged, where κ and the norms of the residuals over their sizes, in
   /// the units of the problem, are below these: 1e-9 and 1e-10 are the exit of published counts.
   /// Blind to blocks much lighter than others, which the judge sees.

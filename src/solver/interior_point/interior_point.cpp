@@ -61,7 +61,7 @@ class Iteration {
         best_(Method::InteriorPoint, problem, scale, limits, settings.max_iterations, work.judge,
               x),
         at_(work.system.velocities() + work.system.bilateral()),
-        refined_(work.system.is_eliminated() ? settings.refined * limits.tolerance : kRounding) {}
+        refined_(work.system.is_eliminated() ? settings.refined : kRounding) {}
 
   MethodResult run() {
     const Solution& given = best_.answer();
