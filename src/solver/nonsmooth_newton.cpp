@@ -24,12 +24,7 @@ namespace {
 using internal::BlockJacobian;
 using internal::ScaledBlock;
 
-constexpr int kMemory = 8;           // steps the line search looks back
-constexpr int kQuickInner = 6;       // inner steps up to which α may shrink
-constexpr double kFirstChange = 10;  // of α, until the first failure
-constexpr double kLaterChange = 3;   // and after it
-constexpr double kDrift = 1e-3;      // relative move of the centre that still counts as progress
-constexpr int kPatience = 120;       // outer steps without a better residual; one at rest counts 10
+constexpr int kMemory = 8;  // steps the line search looks back
 
 /// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
 /// all: runs after the first, from zero or from the best answer so far.
@@ -200,9 +195,9 @@ void Run::sweep(int count) {
 void Run::proximal(double rho) {
   rho_ = rho;
   alpha_ = settings_.alpha_start;
-  double change = kFirstChange, last = best_.residual();
+  double change = settings_.first_change, last = best_.residual();
   int failures = 0, stalled = 0;
-  while (!stop() && stalled <= kPatience && failures <= 4) {
+  while (!stop() && stalled <= settings_.patience && failures <= 4) {
     w_.centre = w_.x;
     bool done = inner();
     if (!done && !stop()) {
@@ -214,13 +209,14 @@ void Run::proximal(double rho) {
     bool drifts = false;
     if (done) {
       failures = 0;
-      drifts = (w_.x - w_.centre).norm() > kDrift * w_.x.norm();
-      if (inner_count_ <= kQuickInner) alpha_ = std::max(alpha_ / change, settings_.alpha_min);
+      drifts = (w_.x - w_.centre).norm() > settings_.drift * w_.x.norm();
+      if (inner_count_ <= settings_.quick_inner)
+        alpha_ = std::max(alpha_ / change, settings_.alpha_min);
     } else {
       ++failures;
       move_to(w_.centre);
       alpha_ = std::min(alpha_ * change, settings_.alpha_max);
-      change = kLaterChange;
+      change = settings_.later_change;
     }
     if (best_.residual() < 0.5 * last) {
       last = best_.residual();

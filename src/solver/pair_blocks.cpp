@@ -22,10 +22,6 @@ namespace orthant {
 namespace {
 
 constexpr std::size_t kGrain = 2048;
-constexpr int kMaxIterations = 20000;
-// Rows at zero come in once they want a thirtieth of what all rows that push do: a few that come
-// in late cost all of the iterations made without them.
-constexpr double kLetIn = 1000;
 using internal::block_product;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
@@ -72,9 +68,7 @@ class PairBlocks {
         scale_(scale),
         settings_(settings),
         w_(work),
-        best_(Method::PairBlocks, p, scale, limits,
-              settings.max_iterations > 0 ? settings.max_iterations : kMaxIterations, work.judge,
-              x) {}
+        best_(Method::PairBlocks, p, scale, limits, settings.max_iterations, work.judge, x) {}
 
   MethodResult run() {
     if (!w_.N.build(p_, scale_)) return {};
@@ -362,7 +356,7 @@ class PairBlocks {
     looked_total_ = wish.of_pushing + wish.to_push;
     while (best_.iterations < best_.max_iterations()) {
       ++best_.iterations;
-      let_in_ = kLetIn * wish.to_push > wish.of_pushing;
+      let_in_ = settings_.release * wish.to_push > wish.of_pushing;
       let_in_blocks_ = wish.to_push > wish.of_pushing;
       const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
       const double gd = next_direction(beta);

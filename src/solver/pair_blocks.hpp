@@ -14,8 +14,11 @@
 namespace orthant {
 
 struct PairBlocksSettings {
-  int max_iterations = 0;  ///< 0: 20000
-  int judge_every = 25;    ///< iterations between two looks by the judge
+  int max_iterations = 20000;
+  /// Rows at zero come in once the square of what they want is above one part in so many of that of
+  /// the rows that push: a few that come in late cost all of the iterations made without them.
+  double release = 1000;
+  int judge_every = 25;  ///< iterations between two looks by the judge
 };
 
 struct PairBlocksWork;
