@@ -72,7 +72,7 @@ bool VelocitySystem::fits(const VelocityMatrix& H, const BlockRows& C) {
   return true;
 }
 
-bool VelocitySystem::same_pattern(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
+bool VelocitySystem::knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
   seen_.assign(H.offsets().begin(), H.offsets().end());
   seen_.push_back(static_cast<Index>(H.kind()));
   if (H.kind() == VelocityMatrix::Kind::Sparse) {
@@ -89,9 +89,7 @@ bool VelocitySystem::same_pattern(const VelocityMatrix& H, const BlockRows& C, c
       for (const BlockRows::Entry& entry : rows->entries(i)) seen_.push_back(entry.block);
     }
   }
-  if (seen_ == key_) return true;
-  key_ = seen_;
-  return false;
+  return seen_ == key_;
 }
 
 void VelocitySystem::find_graph(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
@@ -118,6 +116,18 @@ void VelocitySystem::find_graph(const VelocityMatrix& H, const BlockRows& C, con
       for (std::size_t b = 0; b < a; ++b) connect(entries[a].block, entries[b].block);
   }
   for (std::size_t i = 0; i < nodes; ++i) sort_unique(graph_[i]);
+}
+
+bool VelocitySystem::same_graph(const VelocityMatrix& H, const BlockRows& C) {
+  seen_.assign(H.offsets().begin(), H.offsets().end());
+  seen_.insert(seen_.end(), C.row_offsets().begin(), C.row_offsets().end());
+  for (Index i = 0; i < velocity_blocks_ + bilateral_blocks_; ++i) {
+    seen_.push_back(-1);
+    seen_.insert(seen_.end(), graph_[i].begin(), graph_[i].end());
+  }
+  if (seen_ == graph_key_) return true;
+  graph_key_ = seen_;
+  return false;
 }
 
 /// Minimum degree among the vertices that may go. The graph is that of the elimination: a vertex
@@ -198,10 +208,12 @@ void VelocitySystem::find_places(const VelocityMatrix& H, const BlockRows& C, co
 }
 
 void VelocitySystem::analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
-  if (same_pattern(H, C, D)) return;
+  if (knows(H, C, D)) return;
+  key_ = seen_;
   velocity_blocks_ = H.block_count();
   bilateral_blocks_ = C.row_block_count();
   find_graph(H, C, D);
+  if (same_graph(H, C)) return find_places(H, C, D);
   matrix_.clear();
   const auto dim = [&](Index i) {
     return i < velocity_blocks_ ? H.block_size(i) : C.dim(i - velocity_blocks_);

@@ -28,8 +28,11 @@ class VelocitySystem {
   /// and likewise the row blocks of C.
   static bool fits(const VelocityMatrix& H, const BlockRows& C);
 
-  /// Order and pattern. Nothing is done where the rows meet the same blocks as in the last call.
+  /// Order and pattern. Nothing is done where the rows meet the same blocks as in the last call,
+  /// little where they connect the same blocks, as rows do that are added to a pair.
   void analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  /// The rows meet the same blocks as in the last call of analyze().
+  bool knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
 
   /// Values on the pattern analysed; does not allocate. `delta`: one per row of C. `weights`: W_c
   /// of every row block of D, dim x dim row-major, one after another; a W_c of zeros costs nothing.
@@ -47,8 +50,8 @@ class VelocitySystem {
   double flops() const { return lu_.flops(); }  ///< multiply-adds of one factorisation
 
  private:
-  bool same_pattern(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
   void find_graph(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  bool same_graph(const VelocityMatrix& H, const BlockRows& C);
   void find_order(const BlockRows& C);
   void find_places(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
   std::size_t place_of(Index i, Index j) const;
@@ -62,7 +65,7 @@ class VelocitySystem {
   std::vector<std::size_t> delta_place_;  // of the diagonal block of each row block of C
 
   // The pattern analysed, and scratch of the analysis.
-  std::vector<Index> key_, seen_, block_of_, order_;
+  std::vector<Index> key_, graph_key_, seen_, block_of_, order_;
   std::vector<std::vector<Index>> graph_, by_degree_;
   std::vector<Index> waits_;  // row blocks of C: velocity blocks that must go first
   std::vector<unsigned char> eliminated_;

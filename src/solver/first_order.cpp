@@ -15,7 +15,7 @@
 
 namespace orthant {
 
-struct FirstOrderWorkspace::Impl {
+struct FirstOrderWork {
   DelassusOperator N;
   std::vector<Law> laws;      // bilateral rows first, as Free
   std::vector<Index> offset;  // of those
@@ -27,11 +27,6 @@ struct FirstOrderWorkspace::Impl {
   Solution candidate;
 };
 
-FirstOrderWorkspace::FirstOrderWorkspace() : impl_(std::make_unique<Impl>()) {}
-FirstOrderWorkspace::~FirstOrderWorkspace() = default;
-FirstOrderWorkspace::FirstOrderWorkspace(FirstOrderWorkspace&&) noexcept = default;
-FirstOrderWorkspace& FirstOrderWorkspace::operator=(FirstOrderWorkspace&&) noexcept = default;
-
 namespace {
 
 constexpr std::size_t kGrain = 2048;
@@ -40,8 +35,8 @@ constexpr std::size_t kGrain = 2048;
 class FirstOrder {
  public:
   FirstOrder(const CanonicalProblem& p, const ProblemScale& scale,
-             const FirstOrderSettings& settings, const MethodLimits& limits,
-             FirstOrderWorkspace::Impl& work, Solution& x)
+             const FirstOrderSettings& settings, const MethodLimits& limits, FirstOrderWork& work,
+             Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
@@ -224,7 +219,7 @@ class FirstOrder {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const FirstOrderSettings& settings_;
-  FirstOrderWorkspace::Impl& w_;
+  FirstOrderWork& w_;
   internal::BestAnswer best_;
   bool has_exact_ = false, restart_ = false;
 };
@@ -237,7 +232,7 @@ MethodResult solve_first_order(const CanonicalProblem& p, const ProblemScale& sc
   if (x.lambda.size() != p.row_count() || x.gamma.size() != p.bilateral_count())
     x = zero_solution(p);
   x.w.resize(0);
-  return FirstOrder(p, scale, settings, limits, work.impl(), x).run();
+  return FirstOrder(p, scale, settings, limits, work.get(), x).run();
 }
 
 }  // namespace orthant

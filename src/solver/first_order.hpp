@@ -7,8 +7,7 @@
 // All loops run through parallel_for with fixed chunks: the same bits for any number of threads.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
@@ -20,18 +19,8 @@ struct FirstOrderSettings {
   int history = 10;      ///< of the nonmonotone line search
 };
 
-class FirstOrderWorkspace {
- public:
-  FirstOrderWorkspace();
-  ~FirstOrderWorkspace();
-  FirstOrderWorkspace(FirstOrderWorkspace&&) noexcept;
-  FirstOrderWorkspace& operator=(FirstOrderWorkspace&&) noexcept;
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct FirstOrderWork;
+using FirstOrderWorkspace = Scratch<FirstOrderWork>;
 
 /// Spectral projected gradients (Barzilai–Borwein), every law. F must be symmetric.
 MethodResult solve_first_order(const CanonicalProblem& p, const ProblemScale& scale,

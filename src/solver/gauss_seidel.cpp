@@ -8,7 +8,6 @@
 
 #include "orthant/base/assert.hpp"
 #include "solver/one_contact_kernel.hpp"
-#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -183,16 +182,15 @@ struct VelocitySweeps {
   const CanonicalProblem& p;
   const ProblemScale& scale;
   const internal::VelocitySpace& space;
-  internal::VelocitySweepWorkspace& work;
+  VelocitySweepWorkspace& work;
   Solution& answer;
 
   bool at_zero() const { return answer.lambda.isZero(0.0) && answer.gamma.isZero(0.0); }
   double work_per_sweep() const { return space.sweep_work(); }
-  void run() { (void)space.sweep(0, nullptr, work.x, work.v); }
+  void run() { space.sweep(work.x, work.v); }
   double judge() {
     space.free_motion(work.x, work.v);  // without the rounding of many small changes
-    space.unscale_impulses(work.x, work.candidate);
-    space.unscale_velocities(work.v, work.candidate);
+    space.unscale(work.x, work.v, work.candidate);
     return judge_quick(p, scale, work.candidate, work.judge).value;
   }
   void keep() {
@@ -276,10 +274,10 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
   return relax_until_solved(sweeps, settings, limits);
 }
 
-MethodResult internal::sweep_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                        const GaussSeidelSettings& settings,
-                                        const MethodLimits& limits, const VelocitySpace& space,
-                                        VelocitySweepWorkspace& work, Solution& x) {
+MethodResult sweep_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                              const GaussSeidelSettings& settings, const MethodLimits& limits,
+                              const internal::VelocitySpace& space, VelocitySweepWorkspace& work,
+                              Solution& x) {
   space.scale_impulses(x, work.x);
   space.free_motion(work.x, work.v);
   work.candidate.v = x.v;

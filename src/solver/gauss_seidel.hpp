@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orthant/solver/method.hpp"
+#include "solver/velocity_space.hpp"
 
 namespace orthant {
 
@@ -33,5 +34,16 @@ struct GaussSeidelWorkspace {
 MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& scale,
                                 const GaussSeidelSettings& settings, const MethodLimits& limits,
                                 GaussSeidelWorkspace& work, Solution& x);
+
+struct VelocitySweepWorkspace {
+  VecX x, v;
+  Solution candidate;
+  JudgeWorkspace judge;
+};
+/// The same on a problem with velocities, given the VelocitySpace of p.
+MethodResult sweep_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                              const GaussSeidelSettings& settings, const MethodLimits& limits,
+                              const internal::VelocitySpace& space, VelocitySweepWorkspace& work,
+                              Solution& x);
 
 }  // namespace orthant

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "math/law_kernel.hpp"
 #include "solver/methods.hpp"
 
@@ -63,6 +64,9 @@ void keep(const Solution& from, Solution& to) {
 
 // --- one step of the plan ---
 
+/// Newton steps in velocities.
+constexpr PlanStep kTreeOrder{Method::NonsmoothNewton, Effort::Quick, 0};
+
 MethodCall call_of(IslandRun& run, Effort effort, const MethodLimits& limits) {
   const bool by_name = run.settings.method != Method::Automatic;
   return {run.p,    run.scale, effort,  run.settings.thresholds, limits,
@@ -112,12 +116,8 @@ MethodResult run_reduced(const MethodEntry& entry, Effort effort, MethodLimits l
 MethodResult run_method(const PlanStep& step, const MethodLimits& limits, IslandRun& run) {
   const MethodEntry& entry = *find_method(step.method);
   MethodResult result;
-  if (run.tree && step.method == Method::NonsmoothNewton && step.effort == Effort::Quick) {
-    result = internal::solve_proximal_newton(run.p, run.scale, {}, limits, run.work.proximal_newton,
-                                             run.x);
-  } else if (entry.in_velocities != nullptr && run.traits.velocity_form) {
-    if (!run.work.space_ready) run.work.space.build(run.p, run.scale);
-    run.work.space_ready = true;
+  if (entry.in_velocities != nullptr &&
+      (run.traits.velocity_form || (run.tree && step == kTreeOrder))) {
     result = entry.in_velocities(call_of(run, step.effort, limits));
   } else if (entry.needs_local && !run.p.is_local()) {
     result = run_reduced(entry, step.effort, limits, run);
@@ -152,29 +152,13 @@ void tighten(const PlanStep& step, IslandRun& run) {
 }
 
 /// Σ e² m over the bilateral rows, m the mass a row feels: the motion that joints ask for.
-double driven_energy(const CanonicalProblem& p) {
+double driven_energy(const CanonicalProblem& p, VecX& diagonal, VecX& mobility) {
+  diagonal_of(p.H, diagonal);
+  mobility.setZero(p.e.size());
+  add_mobility(p.C, diagonal.data(), mobility.data());
   double sum = 0;
-  for (Index i = 0; i < p.C.row_block_count(); ++i) {
-    for (Index r = 0; r < p.C.dim(i); ++r) {
-      const double* a = p.C.values(i);
-      double mobility = 0;
-      for (const BlockRows::Entry& entry : p.C.entries(i)) {
-        for (Index j = 0; j < entry.width; ++j) {
-          const double c = a[r * entry.width + j];
-          const Index column = entry.column + j;
-          const double h = p.H.kind() == VelocityMatrix::Kind::BlockDiagonal
-                               ? p.H.block(entry.block)[j * (entry.width + 1)]
-                           : p.H.kind() == VelocityMatrix::Kind::Sparse
-                               ? p.H.sparse_matrix().coeff(column, column)
-                               : 1.0;
-          if (h > 0) mobility += c * c / h;
-        }
-        a += static_cast<std::ptrdiff_t>(p.C.dim(i)) * entry.width;
-      }
-      const double e = p.e[p.C.row_begin(i) + r];
-      if (mobility > 0) sum += e * e / mobility;
-    }
-  }
+  for (Index i = 0; i < p.e.size(); ++i)
+    if (mobility[i] > 0) sum += p.e[i] * p.e[i] / mobility[i];
   return sum;
 }
 
@@ -183,7 +167,7 @@ double driven_energy(const CanonicalProblem& p) {
 /// motors can give is none; impulses without velocities may exceed by 1e15 (ill-conditioned N).
 bool within_reason(const IslandRun& run) {
   const CanonicalProblem& p = run.p;
-  double given = driven_energy(p), found = 0;
+  double given = driven_energy(p, run.work.product, run.work.mobility), found = 0;
   for (Index i = 0; i < p.row_count(); ++i) given += run.scale.tau[i] * p.b[i] * p.b[i];
   double factor = 1e30;
   if (p.velocity_count() > 0) {
@@ -250,11 +234,10 @@ void finish(const PlanStep& step, IslandRun& run) {
 /// blocks and end at rounding. They come first and nothing finishes them; where rows contradict
 /// each other the linear solve that follows has the answer of least error.
 void tree_order_first(Plan& plan) {
-  constexpr PlanStep kTree{Method::NonsmoothNewton, Effort::Quick, 0};
   std::erase_if(plan.steps, [&](const PlanStep& step) {
-    return step.effort == Effort::Finish || step == kTree;
+    return step.effort == Effort::Finish || step == kTreeOrder;
   });
-  plan.steps.insert(plan.steps.begin(), kTree);
+  plan.steps.insert(plan.steps.begin(), kTreeOrder);
 }
 
 /// The plan in force: the method or the plan asked for, else that of the traits.
@@ -315,7 +298,7 @@ void solve_island(IslandRun& run) {
   const double began = seconds_of(run);
   const std::size_t first_attempt = run.report.attempts.size();
   run.work.local_ready = false;
-  run.work.space_ready = false;
+  run.work.space_ready = run.work.equations_ready = false;
   Plan& plan = run.work.plan;
   plan.steps.clear();
   const bool automatic = run.settings.method == Method::Automatic;
@@ -326,7 +309,7 @@ void solve_island(IslandRun& run) {
     run.residual = 0;
   } else {
     run.traits = traits_of(run.p, &run.work.rows_of);
-    run.tree = automatic && !run.p.C.empty() && internal::fits_proximal_newton(run.p);
+    run.tree = automatic && !run.p.C.empty() && internal::VelocityEquations::fits(run.p);
     // Bilateral rows alone are solved to rounding whatever the start.
     if (automatic && run.warm && (run.tree || run.traits.blocks > 0)) {
       run.residual = run.traits.start_residual = judge_island(run);

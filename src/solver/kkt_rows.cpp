@@ -5,27 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "orthant/base/assert.hpp"
 
 namespace orthant::internal {
 
-/// Both appearances of constraint rows A: A itself and −Aᵀ in the balance.
+/// Both appearances of constraint rows A: A itself and −Aᵀ in the balance. Transposed as it is
+/// filled: (column, row).
 void KktRows::add_rows_of(const BlockRows& A, Index first_row) {
-  for (Index i = 0; i < A.row_block_count(); ++i) {
-    const double* a = A.values(i);
-    const Index dim = A.dim(i), row = first_row + A.row_begin(i);
-    for (const auto& entry : A.entries(i)) {
-      for (Index r = 0; r < dim; ++r) {
-        for (Index j = 0; j < entry.width; ++j) {
-          const Index column = entry.column + j;
-          const double value = scale_[row + r] * a[r * entry.width + j] * scale_[column];
-          triplets_.emplace_back(column, row + r, value);
-          triplets_.emplace_back(row + r, column, -value);
-        }
-      }
-      a += static_cast<std::ptrdiff_t>(dim) * entry.width;
-    }
-  }
+  each_value(A, [&](Index r, Index column, double a) {
+    const Index row = first_row + r;
+    const double value = scale_[row] * a * scale_[column];
+    triplets_.emplace_back(column, row, value);
+    triplets_.emplace_back(row, column, -value);
+  });
 }
 
 void KktRows::build(const CanonicalProblem& p, const ProblemScale& scale, double epsilon) {
@@ -40,44 +33,16 @@ void KktRows::build(const CanonicalProblem& p, const ProblemScale& scale, double
 
   scale_.setOnes(n);
   triplets_.clear();
-  const auto each_entry_of_H = [&](auto&& visit) {
-    if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
-      const SparseMatrix& H = p.H.sparse_matrix();
-      for (Index j = 0; j < H.outerSize(); ++j) {
-        for (SparseMatrix::InnerIterator it(H, j); it; ++it) visit(it.row(), j, it.value());
-      }
-      return;
-    }
-    for (Index b = 0; b < p.H.block_count(); ++b) {
-      const Index size = p.H.block_size(b), at = p.H.block_begin(b);
-      for (Index r = 0; r < size; ++r) {
-        for (Index c = 0; c < size; ++c) visit(at + r, at + c, p.H.block(b)[r * size + c]);
-      }
-    }
-  };
-  each_entry_of_H([&](Index r, Index c, double value) {
-    if (r == c && value != 0) scale_[r] = 1 / std::sqrt(std::abs(value));
-  });
-  for (Index i = 0; i < p.C.row_block_count(); ++i) {
-    const double* a = p.C.values(i);
-    const Index dim = p.C.dim(i);
-    for (Index r = 0; r < dim; ++r) {
-      double sum = 0;
-      const double* row = a;
-      for (const auto& entry : p.C.entries(i)) {
-        for (Index j = 0; j < entry.width; ++j) {
-          const double value = row[r * entry.width + j] * scale_[entry.column + j];
-          sum += value * value;
-        }
-        row += static_cast<std::ptrdiff_t>(dim) * entry.width;
-      }
-      if (sum > 0) scale_[nv_ + p.C.row_begin(i) + r] = 1 / std::sqrt(sum);
-    }
-  }
+  VecX diagonal, moved = VecX::Zero(nc_);
+  diagonal_of(p.H, diagonal);
+  add_mobility(p.C, diagonal.data(), moved.data());
+  for (Index i = 0; i < nv_; ++i)
+    if (diagonal[i] > 0) scale_[i] = 1 / std::sqrt(diagonal[i]);
+  for (Index i = 0; i < nc_; ++i)
+    if (moved[i] > 0) scale_[nv_ + i] = 1 / std::sqrt(moved[i]);
   for (Index i = 0; i < p.row_count(); ++i) scale_[first + i] = std::sqrt(scale.tau[i]);
 
-  // Transposed as it is filled: (column, row).
-  each_entry_of_H([&](Index r, Index c, double value) {
+  each_value(p.H, [&](Index r, Index c, double value) {
     triplets_.emplace_back(c, r, scale_[r] * value * scale_[c]);
   });
   add_rows_of(p.C, nv_);

@@ -14,16 +14,11 @@
 
 namespace orthant {
 
-LemkeWorkspace::LemkeWorkspace() : impl_(std::make_unique<Impl>()) {}
-LemkeWorkspace::~LemkeWorkspace() = default;
-LemkeWorkspace::LemkeWorkspace(LemkeWorkspace&&) noexcept = default;
-LemkeWorkspace& LemkeWorkspace::operator=(LemkeWorkspace&&) noexcept = default;
-
 namespace {
 
 using internal::Crash;
 using internal::RowMatrix;
-using Work = LemkeWorkspace::Impl;
+using Work = LemkeWork;
 
 // Ratios closer than this (for constants of size one) are a tie for the lexicographic rule.
 constexpr double kTie = 1e-12;
@@ -221,7 +216,7 @@ MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
                          const LemkeSettings& settings, const MethodLimits& limits,
                          LemkeWorkspace& workspace, Solution& x) {
   ORTHANT_ASSERT(p.is_local());
-  Work& work = workspace.impl();
+  Work& work = workspace.get();
   MethodResult result;
   work.work = 0;
   work.pivots = 0;

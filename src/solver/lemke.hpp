@@ -10,8 +10,7 @@
 // Complementarity Problem, 1992, chapter 4.4.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
@@ -21,18 +20,8 @@ struct LemkeSettings {
   int covering_vectors = 3;  ///< tried one after another when the path ends on a ray
 };
 
-class LemkeWorkspace {
- public:
-  LemkeWorkspace();
-  ~LemkeWorkspace();
-  LemkeWorkspace(LemkeWorkspace&&) noexcept;
-  LemkeWorkspace& operator=(LemkeWorkspace&&) noexcept;
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct LemkeWork;
+using LemkeWorkspace = Scratch<LemkeWork>;
 
 /// p must be local, its laws separable or planar exact Coulomb (which is an LCP). The start is not
 /// used. Ends in RayTermination when every covering vector leads to a ray, in Infeasible when the

@@ -9,7 +9,7 @@
 namespace orthant::internal {
 namespace {
 
-using Work = LemkeWorkspace::Impl;
+using Work = LemkeWork;
 
 /// Largest |T| over the given rows and columns.
 double largest(const RowMatrix& T, const std::vector<Index>& rows,

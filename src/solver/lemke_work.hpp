@@ -43,7 +43,7 @@ struct LemkeDictionary {
 
 }  // namespace internal
 
-struct LemkeWorkspace::Impl {
+struct LemkeWork {
   MixedLcp lcp;
   internal::LemkeDictionary full;  // of the mixed LCP, while equations are pivoted in
   std::vector<Index> rows_left;    // equations whose slack is still basic
@@ -74,11 +74,11 @@ namespace internal {
 
 enum class Crash : std::uint8_t { Done, Contradiction, Stuck };
 /// Pivots every free variable into the basis and every equation's slack out of it.
-Crash pivot_equations(LemkeWorkspace::Impl& work);
+Crash pivot_equations(LemkeWork& work);
 /// M', q' of the pairs for the basis that pivot_equations() chose.
-void extract_pairs(LemkeWorkspace::Impl& work);
+void extract_pairs(LemkeWork& work);
 /// Rows and columns of the basis: free variables that do something and the active pairs.
-void list_basis(LemkeWorkspace::Impl& work);
+void list_basis(LemkeWork& work);
 
 }  // namespace internal
 }  // namespace orthant

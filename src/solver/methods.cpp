@@ -7,6 +7,7 @@
 
 #include "solver/best_answer.hpp"
 #include "solver/enumeration.hpp"
+#include "solver/polish_run.hpp"
 #include "solver/workspace.hpp"
 
 namespace orthant {
@@ -54,6 +55,20 @@ bool has_ended(const MethodResult& result) {
   return result.outcome == Outcome::Converged || result.outcome == Outcome::WorkLimit;
 }
 
+// --- velocity form, made at most once per island ---
+
+const internal::VelocitySpace& space_of(const MethodCall& call) {
+  if (!call.work.space_ready) call.work.space.build(call.p, call.scale);
+  call.work.space_ready = true;
+  return call.work.space;
+}
+
+internal::VelocityEquations& equations_of(const MethodCall& call) {
+  if (!call.work.equations_ready) call.work.equations.build(call.p, call.scale);
+  call.work.equations_ready = true;
+  return call.work.equations;
+}
+
 // --- Gauss–Seidel ---
 
 GaussSeidelSettings sweep_settings(const MethodCall& call) {
@@ -77,15 +92,15 @@ MethodResult sweep_in_velocities(const MethodCall& call) {
   const PlanSettings& plan = call.settings;
   if (call.effort != Effort::Full && call.p.block_count() > plan.tiny_blocks) {
     const double least = plan.quick_sweeps, cost = plan.factor_sweeps *
-                                                   call.work.space.factor_work() /
-                                                   call.work.space.sweep_work();
+                                                   equations_of(call).factor_work() /
+                                                   space_of(call).sweep_work();
     const double more = call.effort == Effort::Longer ? plan.longer : 1;
     settings.hopeful_sweeps = static_cast<int>(more * std::clamp(cost, least, 10 * least));
     // The rate is looked at once a tenth of that is done, at least eight sweeps.
     settings.first_sweeps = static_cast<int>(more * std::clamp(0.1 * cost, 8.0, least));
   }
-  return internal::sweep_velocities(call.p, call.scale, settings, call.limits, call.work.space,
-                                    call.work.velocity_sweeps, call.x);
+  return sweep_velocities(call.p, call.scale, settings, call.limits, space_of(call),
+                          call.work.velocity_sweeps, call.x);
 }
 
 // --- Newton ---
@@ -104,28 +119,27 @@ MethodResult run_nonsmooth_newton(const MethodCall& call) {
                                 call.work.nonsmooth_newton, call.x);
 }
 
-/// Sweeps and Newton steps in turn.
-MethodResult sweeps_and_newton(const MethodCall& call) {
-  internal::VelocityDescentSettings descent;
-  // The path is chaotic: from a distant point it is another one.
-  if (call.effort == Effort::Longer) descent.first_sweeps = 1000;
-  return internal::descend_velocities(call.p, call.scale, descent, call.limits, call.work.space,
-                                      call.work.velocity_descent, call.x);
-}
-
+/// Many blocks with friction take sweeps and Newton steps in turn. All others are solved by
+/// proximal steps, and take such turns where these fail.
 MethodResult newton_in_velocities(const MethodCall& call) {
-  NonsmoothNewtonSettings settings = newton_settings(call);
-  MethodResult first;
-  if (call.effort != Effort::Full && call.p.block_count() > call.settings.few_blocks) {
-    first = sweeps_and_newton(call);
-    const bool near = first.residual <= call.settings.near_residual;
-    if (has_ended(first) || (call.effort == Effort::Quick && !near)) return first;
-    // What is left is a block that hardly slides and has to turn: impulses drift far at a tiny |R|.
-    if (near) settings.alpha_start = settings.alpha_drift;
+  const bool many = call.p.C.empty() && call.p.block_count() > call.settings.many_blocks &&
+                    !call.p.laws.front().is_separable();
+  if (call.effort == Effort::Longer || (many && call.effort == Effort::Quick)) {
+    internal::VelocityDescentSettings settings;
+    // The path is chaotic: from a distant point it is another one.
+    if (many && call.effort == Effort::Longer) settings.first_sweeps = 1000;
+    const internal::VelocitySpace& space = space_of(call);
+    return internal::descend_velocities(call.p, call.scale, settings, call.limits, space,
+                                        equations_of(call), call.work.velocity_descent,
+                                        call.work.polish, call.x);
   }
-  return joined(first, internal::newton_velocities(
-                           call.p, call.scale, settings, internal::less(call.limits, first.work),
-                           call.work.space, call.work.nonsmooth_newton, call.x));
+  internal::ProximalNewtonSettings settings;
+  if (call.effort == Effort::Full) {
+    settings.restarts = 12;
+    settings.max_iterations = 8000;
+  }
+  return internal::solve_proximal_newton(call.p, call.scale, settings, call.limits,
+                                         equations_of(call), call.work.proximal_newton, call.x);
 }
 
 // --- interior point, bilateral rows ---
@@ -156,12 +170,23 @@ bool factorises_soon(const MethodCall& call) {
 
 MethodResult run_pair_blocks(const MethodCall& call) {
   SolveWorkspace::Impl& work = call.work;
-  const MethodResult first =
-      factorises_soon(call)
-          ? solve_pair_blocks(call.p, call.scale, {.form = PairBlocksForm::Newton}, call.limits,
-                              work.pair_blocks, call.x)
-          : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
+  MethodResult first;
+  if (factorises_soon(call)) {
+    // A start near the answer, as where the last rows of a recursion come in, has nearly its sets.
+    if (!call.x.lambda.isZero(0.0)) {
+      first =
+          internal::solve_proximal_newton(call.p, call.scale, internal::kNearSettings, call.limits,
+                                          equations_of(call), work.proximal_newton, call.x);
+      if (has_ended(first)) return first;
+    }
+    first = joined(first,
+                   solve_interior_point(
+                       call.p, call.scale, {.form = InteriorPointForm::Velocity, .near_steps = 30},
+                       internal::less(call.limits, first.work), work.interior_point, call.x));
+  } else {
+    first = internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
+  }
   if (has_ended(first)) return first;
   return joined(first,
                 solve_pair_blocks(call.p, call.scale, {}, internal::less(call.limits, first.work),
@@ -195,7 +220,7 @@ MethodResult polish_in_velocities(const MethodCall& call) {
     limits.tolerance = std::min(call.settings.finished, limits.tolerance);
   }
   const MethodResult result = internal::polish_velocities(
-      call.p, call.scale, settings, limits, call.work.space, call.work.velocity_polish, call.x);
+      call.p, call.scale, settings, limits, equations_of(call), call.work.polish, call.x);
   // Pivoting over the whole matrix is slower and forgives more. Near an answer a few blocks are in
   // the wrong set, which sweeps settle sooner.
   const bool pivot = call.effort == Effort::Full || (call.effort == Effort::Longer &&

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "orthant/base/assert.hpp"
 
 namespace orthant {
@@ -90,18 +91,7 @@ void MixedLcp::build(const CanonicalProblem& p, const ProblemScale& scale) {
     row += law.dim;
   }
   N_.setZero(p.row_count(), p.row_count());
-  for (Index i = 0; i < p.F.row_block_count(); ++i) {
-    const double* a = p.F.values(i);
-    const Index dim = p.F.dim(i), at = p.F.row_begin(i);
-    for (const BlockRows::Entry& entry : p.F.entries(i)) {
-      for (Index r = 0; r < dim; ++r) {
-        for (Index c = 0; c < entry.width; ++c) {
-          N_(at + r, entry.column + c) += a[r * entry.width + c];
-        }
-      }
-      a += dim * entry.width;
-    }
-  }
+  each_value(p.F, [&](Index r, Index c, double a) { N_(r, c) += a; });
   velocity_ = p.b;
   if (!shift_.isZero(0.0)) velocity_.noalias() += N_ * shift_;
   const auto n = static_cast<Index>(variables_.size());

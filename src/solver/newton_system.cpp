@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/newton_system.cpp: the linear algebra of nonsmooth Newton, by contacts and by space.
-// Neither factorisation pivots between blocks: what is left of the equations is looked at, and
-// corrected once.
+// solver/newton_system.cpp: the linear algebra of nonsmooth Newton. The factorisation does not
+// pivot between blocks: what is left of the equations is looked at, and corrected once.
 #include "solver/newton_system.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "solver/one_contact_kernel.hpp"
 
 namespace orthant::internal {
@@ -14,35 +14,30 @@ namespace {
 
 constexpr Index kDenseLimit = 60;    // rows up to which a dense factorisation is faster
 constexpr double kGoodSolve = 1e-7;  // relative error of a Newton direction that will do
-constexpr double kFairSolve = 1e-3;  // and one that is better than none
 
 }  // namespace
 
-// --- by contacts ---
-
-void LocalNewtonSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
+void NewtonSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
   scaled_.build(p, scale);
   jacobian_ = scaled_.W;
   block_lu_.analyze(jacobian_);
   analyzed_ = false;
 }
 
-void LocalNewtonSystem::scale(const Solution& from, VecX& x) const {
+void NewtonSystem::scale(const Solution& from, VecX& x) const {
   scaled_.scale_impulse(from.lambda, x);
 }
 
-void LocalNewtonSystem::unscale(const VecX& x, Solution& to) {
-  scaled_.unscale_impulse(x, to.lambda);
-}
+void NewtonSystem::unscale(const VecX& x, Solution& to) { scaled_.unscale_impulse(x, to.lambda); }
 
-void LocalNewtonSystem::evaluate(const VecX& x, VecX& y) {
+void NewtonSystem::evaluate(const VecX& x, VecX& y) {
   scaled_.W.multiply(x, y);
   y += scaled_.q;
 }
 
-void LocalNewtonSystem::product(const VecX& x, VecX& Wx) { scaled_.W.multiply(x, Wx); }
+void NewtonSystem::product(const VecX& x, VecX& Wx) { scaled_.W.multiply(x, Wx); }
 
-double LocalNewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
+double NewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
   double change = 0;
   for (Index c = 0; c < scaled_.W.row_block_count(); ++c) {
     const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
@@ -68,7 +63,7 @@ double LocalNewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
 }
 
 /// Rows of block c of X + Y (W + α I).
-void LocalNewtonSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
+void NewtonSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
   const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
   const int dim = b.law.dim;
   double* J = jacobian_.values(c);
@@ -91,7 +86,7 @@ void LocalNewtonSystem::set_block(Index c, const BlockJacobian& D, double alpha)
   for (int i = 0; i < dim * dim; ++i) own[i] += D.X[i] + alpha * D.Y[i];
 }
 
-bool LocalNewtonSystem::solve(const VecX& R, VecX& d, double& work) {
+bool NewtonSystem::solve(const VecX& R, VecX& d, double& work) {
   work += block_lu_.flops();
   if (!block_lu_.factorize(jacobian_)) return solve_pivoted(R, d, work);
   block_lu_.solve(R, d);
@@ -108,21 +103,12 @@ bool LocalNewtonSystem::solve(const VecX& R, VecX& d, double& work) {
   return solve_pivoted(R, d, work);
 }
 
-bool LocalNewtonSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
+bool NewtonSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
   const BlockRows& J = jacobian_;
   const Index n = J.rows();
   if (n <= kDenseLimit) {
     dense_.setZero(n, n);
-    for (Index c = 0; c < J.row_block_count(); ++c) {
-      const double* values = J.values(c);
-      for (const auto& entry : J.entries(c)) {
-        for (Index r = 0; r < J.dim(c); ++r) {
-          for (Index j = 0; j < entry.width; ++j)
-            dense_(J.row_begin(c) + r, entry.column + j) = values[r * entry.width + j];
-        }
-        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
-      }
-    }
+    each_value(J, [&](Index r, Index c, double a) { dense_(r, c) = a; });
     dense_lu_.compute(dense_);
     d = dense_lu_.solve(R);
     work += static_cast<double>(n) * n * n / 3;
@@ -150,75 +136,6 @@ bool LocalNewtonSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
   if (!sparse_lu_.factorize(matrix_)) return false;
   sparse_lu_.solve_transpose(R, d);
   work += sparse_lu_.flops();
-  return d.allFinite();
-}
-
-// --- by space ---
-
-void VelocityNewtonSystem::use(VelocitySpace& space) {
-  space_ = &space;
-  jacobians_.resize(space.blocks().size());
-}
-
-void VelocityNewtonSystem::scale(const Solution& from, VecX& x) const {
-  space_->scale_impulses(from, x);
-}
-
-void VelocityNewtonSystem::unscale(const VecX& x, Solution& to) {
-  space_->unscale_impulses(x, to);
-  space_->free_motion(x, v_);
-  space_->unscale_velocities(v_, to);
-}
-
-void VelocityNewtonSystem::evaluate(const VecX& x, VecX& y) {
-  space_->free_motion(x, v_);
-  space_->relative(v_, x, y);
-}
-
-void VelocityNewtonSystem::product(const VecX& x, VecX& Wx) { space_->product(x, Wx); }
-
-double VelocityNewtonSystem::sweep(double alpha, const VecX& centre, VecX& x) {
-  space_->free_motion(x, v_);
-  return space_->sweep(alpha, &centre, x, v_);
-}
-
-void VelocityNewtonSystem::set_block(Index c, const BlockJacobian& jacobian, double alpha) {
-  jacobians_[static_cast<std::size_t>(c)] = jacobian;
-  alpha_ = alpha;
-  space_->set_block(c, jacobian, alpha);
-}
-
-bool VelocityNewtonSystem::solve(const VecX& R, VecX& d, double& work) {
-  work += space_->factor_work();
-  if (!space_->factorize()) return false;
-  error_ = -R;
-  space_->solve(nullptr, error_, dv_, d);
-  const double size = R.norm();
-  double last = HUGE_VAL;
-  for (int round = 0; round < 3; ++round) {
-    // error = (X + Y (W + α I)) d − R
-    space_->product(d, correction_);
-    work += space_->product_work();
-    for (std::size_t c = 0; c < jacobians_.size(); ++c) {
-      const ScaledBlock& b = space_->blocks()[c];
-      const int n = b.law.dim;
-      for (int i = 0; i < n; ++i) {
-        double sum = -R[b.at + i];
-        for (int j = 0; j < n; ++j) {
-          const Index k = b.at + j;
-          sum += jacobians_[c].X[i * n + j] * d[k] +
-                 jacobians_[c].Y[i * n + j] * (correction_[k] + alpha_ * d[k]);
-        }
-        error_[b.at + i] = sum;
-      }
-    }
-    const double left = error_.norm();
-    if (left <= kGoodSolve * size) return true;
-    if (!(left <= 0.1 * size) || left > 0.5 * last) return left <= kFairSolve * size;
-    last = left;
-    space_->solve(nullptr, error_, dv_, correction_);
-    d += correction_;
-  }
   return d.allFinite();
 }
 

@@ -17,7 +17,6 @@
 #include "orthant/base/assert.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/newton_system.hpp"
-#include "solver/velocity_methods.hpp"
 
 namespace orthant {
 namespace {
@@ -25,12 +24,7 @@ namespace {
 using internal::BlockJacobian;
 using internal::ScaledBlock;
 
-constexpr int kMemory = 8;           // steps the line search looks back
-constexpr int kQuickInner = 6;       // inner steps up to which α may shrink
-constexpr double kFirstChange = 10;  // of α, until the first failure
-constexpr double kLaterChange = 3;   // and after it
-constexpr double kDrift = 1e-3;      // relative move of the centre that still counts as progress
-constexpr int kPatience = 120;       // outer steps without a better residual; one at rest counts 10
+constexpr int kMemory = 8;  // steps the line search looks back
 
 /// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
 /// all: runs after the first, from zero or from the best answer so far.
@@ -55,29 +49,21 @@ class History {
 
 }  // namespace
 
-struct NonsmoothNewtonWorkspace::Impl {
-  internal::LocalNewtonSystem contacts;
-  internal::VelocityNewtonSystem space;
+struct NonsmoothNewtonWork {
+  internal::NewtonSystem system;
   VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
   Solution candidate;
   JudgeWorkspace judge;
 };
-
-NonsmoothNewtonWorkspace::NonsmoothNewtonWorkspace() : impl_(std::make_unique<Impl>()) {}
-NonsmoothNewtonWorkspace::~NonsmoothNewtonWorkspace() = default;
-NonsmoothNewtonWorkspace::NonsmoothNewtonWorkspace(NonsmoothNewtonWorkspace&&) noexcept = default;
-NonsmoothNewtonWorkspace& NonsmoothNewtonWorkspace::operator=(NonsmoothNewtonWorkspace&&) noexcept =
-    default;
 
 namespace {
 
 class Run {
  public:
   Run(const CanonicalProblem& p, const ProblemScale& scale, const NonsmoothNewtonSettings& settings,
-      const MethodLimits& limits, internal::NewtonSystem& system, NonsmoothNewtonWorkspace::Impl& w,
-      Solution& x)
+      const MethodLimits& limits, NonsmoothNewtonWork& w, Solution& x)
       : settings_(settings),
-        system_(system),
+        system_(w.system),
         w_(w),
         best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
@@ -97,7 +83,7 @@ class Run {
 
   const NonsmoothNewtonSettings& settings_;
   internal::NewtonSystem& system_;
-  NonsmoothNewtonWorkspace::Impl& w_;
+  NonsmoothNewtonWork& w_;
   internal::BestAnswer best_;
   int inner_count_ = 0;
   double rho_ = 1, alpha_ = 0;
@@ -209,9 +195,9 @@ void Run::sweep(int count) {
 void Run::proximal(double rho) {
   rho_ = rho;
   alpha_ = settings_.alpha_start;
-  double change = kFirstChange, last = best_.residual();
+  double change = settings_.first_change, last = best_.residual();
   int failures = 0, stalled = 0;
-  while (!stop() && stalled <= kPatience && failures <= 4) {
+  while (!stop() && stalled <= settings_.patience && failures <= 4) {
     w_.centre = w_.x;
     bool done = inner();
     if (!done && !stop()) {
@@ -223,13 +209,14 @@ void Run::proximal(double rho) {
     bool drifts = false;
     if (done) {
       failures = 0;
-      drifts = (w_.x - w_.centre).norm() > kDrift * w_.x.norm();
-      if (inner_count_ <= kQuickInner) alpha_ = std::max(alpha_ / change, settings_.alpha_min);
+      drifts = (w_.x - w_.centre).norm() > settings_.drift * w_.x.norm();
+      if (inner_count_ <= settings_.quick_inner)
+        alpha_ = std::max(alpha_ / change, settings_.alpha_min);
     } else {
       ++failures;
       move_to(w_.centre);
       alpha_ = std::min(alpha_ * change, settings_.alpha_max);
-      change = kLaterChange;
+      change = settings_.later_change;
     }
     if (best_.residual() < 0.5 * last) {
       last = best_.residual();
@@ -270,16 +257,8 @@ MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScal
                                     const MethodLimits& limits, NonsmoothNewtonWorkspace& work,
                                     Solution& x) {
   ORTHANT_ASSERT(p.is_local());
-  work.impl().contacts.build(p, scale);
-  return Run(p, scale, settings, limits, work.impl().contacts, work.impl(), x).run();
-}
-
-MethodResult internal::newton_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                         const NonsmoothNewtonSettings& settings,
-                                         const MethodLimits& limits, VelocitySpace& space,
-                                         NonsmoothNewtonWorkspace& work, Solution& x) {
-  work.impl().space.use(space);
-  return Run(p, scale, settings, limits, work.impl().space, work.impl(), x).run();
+  work.get().system.build(p, scale);
+  return Run(p, scale, settings, limits, work.get(), x).run();
 }
 
 }  // namespace orthant

@@ -4,8 +4,7 @@
 // centred at the last answer, makes each Newton matrix regular; α goes to zero along the way.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
@@ -14,30 +13,23 @@ struct NonsmoothNewtonSettings {
   int max_iterations = 8000;      ///< Newton steps (factorisations) in all
   double max_work = 4e9;          ///< multiply-adds in all: some seconds
   double alpha_start = 0.1;       ///< proximal weight; the scaled matrix has a unit diagonal
-  double alpha_drift = 1e-7;      ///< the same near the answer, where impulses have to drift far
   double alpha_min = 1e-9;        ///< it is not taken below
   double alpha_max = 10;          ///< nor above: the problem is not monotone, steps would wander
   double inner_reduction = 1e-3;  ///< each regularised problem is solved to this part of its start
   int inner_iterations = 30;      ///< Newton steps for one regularised problem
   int watchdog_steps = 8;         ///< full steps tried where the line search fails
   int sweeps = 60;                ///< Gauss–Seidel sweeps where those fail too
+  int quick_inner = 6;            ///< inner steps up to which α may shrink
+  double first_change = 10;       ///< of α, until the first failure
+  double later_change = 3;        ///< and after it
+  double drift = 1e-3;            ///< relative move of the centre that still counts as progress
+  int patience = 120;             ///< outer steps without a better residual; one at rest counts 10
   double rho = 1;                 ///< step of the projection in scaled variables, first run
   bool restarts = true;           ///< runs again with ρ = 10, 30, 100 when it stalls
 };
 
-class NonsmoothNewtonWorkspace {
- public:
-  NonsmoothNewtonWorkspace();
-  ~NonsmoothNewtonWorkspace();
-  NonsmoothNewtonWorkspace(NonsmoothNewtonWorkspace&&) noexcept;
-  NonsmoothNewtonWorkspace& operator=(NonsmoothNewtonWorkspace&&) noexcept;
-
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct NonsmoothNewtonWork;
+using NonsmoothNewtonWorkspace = Scratch<NonsmoothNewtonWork>;
 
 /// `p` must be local. See method.hpp for the contract.
 MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScale& scale,

@@ -16,17 +16,12 @@
 #include "solver/delassus_operator.hpp"
 #include "solver/lanes.hpp"
 #include "solver/pair_groups.hpp"
-#include "solver/pair_newton.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant {
 namespace {
 
 constexpr std::size_t kGrain = 2048;
-constexpr int kMaxIterations = 20000;
-// Rows at zero come in once they want a thirtieth of what all rows that push do: a few that come
-// in late cost all of the iterations made without them.
-constexpr double kLetIn = 1000;
 using internal::block_product;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
@@ -47,7 +42,7 @@ struct Sums {
 
 }  // namespace
 
-struct PairBlocksWorkspace::Impl {
+struct PairBlocksWork {
   DelassusOperator N;
   internal::PairGroups pairs;
   VecX x, g, r, d, Nd, z;
@@ -55,13 +50,7 @@ struct PairBlocksWorkspace::Impl {
   std::vector<Sums> sums;
   JudgeWorkspace judge;
   Solution candidate;
-  internal::PairNewtonWorkspace newton;
 };
-
-PairBlocksWorkspace::PairBlocksWorkspace() : impl_(std::make_unique<Impl>()) {}
-PairBlocksWorkspace::~PairBlocksWorkspace() = default;
-PairBlocksWorkspace::PairBlocksWorkspace(PairBlocksWorkspace&&) noexcept = default;
-PairBlocksWorkspace& PairBlocksWorkspace::operator=(PairBlocksWorkspace&&) noexcept = default;
 
 namespace {
 
@@ -73,15 +62,13 @@ struct Wishes {
 class PairBlocks {
  public:
   PairBlocks(const CanonicalProblem& p, const ProblemScale& scale,
-             const PairBlocksSettings& settings, const MethodLimits& limits,
-             PairBlocksWorkspace::Impl& work, Solution& x)
+             const PairBlocksSettings& settings, const MethodLimits& limits, PairBlocksWork& work,
+             Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
         w_(work),
-        best_(Method::PairBlocks, p, scale, limits,
-              settings.max_iterations > 0 ? settings.max_iterations : kMaxIterations, work.judge,
-              x) {}
+        best_(Method::PairBlocks, p, scale, limits, settings.max_iterations, work.judge, x) {}
 
   MethodResult run() {
     if (!w_.N.build(p_, scale_)) return {};
@@ -369,7 +356,7 @@ class PairBlocks {
     looked_total_ = wish.of_pushing + wish.to_push;
     while (best_.iterations < best_.max_iterations()) {
       ++best_.iterations;
-      let_in_ = kLetIn * wish.to_push > wish.of_pushing;
+      let_in_ = settings_.release * wish.to_push > wish.of_pushing;
       let_in_blocks_ = wish.to_push > wish.of_pushing;
       const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
       const double gd = next_direction(beta);
@@ -400,7 +387,7 @@ class PairBlocks {
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const PairBlocksSettings& settings_;
-  PairBlocksWorkspace::Impl& w_;
+  PairBlocksWork& w_;
   internal::BestAnswer best_;
   bool let_in_ = false, let_in_blocks_ = false;
   double looked_residual_ = 0, looked_total_ = 0;
@@ -413,12 +400,7 @@ MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& sc
                                PairBlocksWorkspace& work, Solution& x) {
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
-  if (settings.form == PairBlocksForm::Newton) {
-    internal::PairNewtonSettings newton;
-    if (settings.max_iterations > 0) newton.max_iterations = settings.max_iterations;
-    return internal::solve_pair_newton(p, scale, newton, limits, work.impl().newton, x);
-  }
-  return PairBlocks(p, scale, settings, limits, work.impl(), x).run();
+  return PairBlocks(p, scale, settings, limits, work.get(), x).run();
 }
 
 }  // namespace orthant

@@ -8,38 +8,21 @@
 // and preconditioning are taken in the metric G, in which such rows are no harder than one.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
 
-enum class PairBlocksForm : std::uint8_t {
-  Conjugate,  ///< conjugate gradients on the rows that push, block gradient steps between
-  /// An interior path from afar, Newton steps on proximal rounds near the end: a factorisation
-  /// each, in the graph of the bodies. For the plane, where that is cheap and conjugate gradients
-  /// take hundreds to thousands of steps.
-  Newton,
-};
-
 struct PairBlocksSettings {
-  int max_iterations = 0;  ///< 0: 20000, of Newton 400
-  int judge_every = 25;    ///< iterations between two looks by the judge
-  PairBlocksForm form = PairBlocksForm::Conjugate;
+  int max_iterations = 20000;
+  /// Rows at zero come in once the square of what they want is above one part in so many of that of
+  /// the rows that push: a few that come in late cost all of the iterations made without them.
+  double release = 1000;
+  int judge_every = 25;  ///< iterations between two looks by the judge
 };
 
-class PairBlocksWorkspace {
- public:
-  PairBlocksWorkspace();
-  ~PairBlocksWorkspace();
-  PairBlocksWorkspace(PairBlocksWorkspace&&) noexcept;
-  PairBlocksWorkspace& operator=(PairBlocksWorkspace&&) noexcept;
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct PairBlocksWork;
+using PairBlocksWorkspace = Scratch<PairBlocksWork>;
 
 /// Orthant laws only, no bilateral rows, F = 0, H block-diagonal.
 MethodResult solve_pair_blocks(const CanonicalProblem& p, const ProblemScale& scale,

@@ -151,7 +151,7 @@ class Planner {
     // Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
     const bool no_equations = t.equations == 0;
     add(Method::InteriorPoint, Effort::Full, t.pairs == 0);
-    add(Method::NonsmoothNewton, Effort::Full, crowded());
+    add(Method::NonsmoothNewton, Effort::Quick, crowded());
     add(Method::PairBlocks, Effort::Full, orthant_rows());
     add(Method::GaussSeidel, Effort::Quick, no_equations);
     add(Method::ProjectedGradient, Effort::Full, huge());
@@ -184,17 +184,16 @@ class Planner {
   /// Sweeps and Newton steps in velocities are cheap and solve most; the interior point is for
   /// jammed ones, and sweeps settle the blocks it leaves between two sets.
   void friction_in_velocities() {
-    const bool many = t.blocks > s.many_blocks, last_resorts = t.blocks <= 2 * s.large_blocks;
+    const bool last_resorts = t.blocks <= 2 * s.large_blocks;
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
     add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::NonsmoothNewton, Effort::Quick);
-    add(Method::NonsmoothNewton, Effort::Longer, many);
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Longer);
     add(Method::GaussSeidel, Effort::Longer);
     add(Method::Polish, Effort::Full);
-    add(Method::NonsmoothNewton, Effort::Longer, !many);
+    add(Method::NonsmoothNewton, Effort::Longer);
     add(Method::NonsmoothNewton, Effort::Full, last_resorts);
     add(Method::Lemke, Effort::Full, late_tableau(s.tiny_tableau));
     add(Method::GaussSeidel, Effort::Full, last_resorts);

@@ -12,7 +12,7 @@
 
 namespace orthant {
 
-struct PolishWorkspace::Impl {
+struct PolishWork {
   internal::KktRows rows;
   SparseLu lu;
   MatX dense;
@@ -23,11 +23,6 @@ struct PolishWorkspace::Impl {
   Solution x, candidate;
   JudgeWorkspace judge;
 };
-
-PolishWorkspace::PolishWorkspace() : impl_(std::make_unique<Impl>()) {}
-PolishWorkspace::~PolishWorkspace() = default;
-PolishWorkspace::PolishWorkspace(PolishWorkspace&&) noexcept = default;
-PolishWorkspace& PolishWorkspace::operator=(PolishWorkspace&&) noexcept = default;
 
 namespace {
 
@@ -46,8 +41,7 @@ Law scaled_law(const Law& law, double s) {
 
 class KktPolish {
  public:
-  KktPolish(const CanonicalProblem& p, const ProblemScale& scale, double proximal,
-            PolishWorkspace::Impl& w)
+  KktPolish(const CanonicalProblem& p, const ProblemScale& scale, double proximal, PolishWork& w)
       : p_(p), w_(w) {
     w_.rows.build(p, scale, proximal);
     if (!is_dense()) w_.lu.analyze(w_.rows.transposed());
@@ -143,7 +137,7 @@ class KktPolish {
   }
 
   const CanonicalProblem& p_;
-  PolishWorkspace::Impl& w_;
+  PolishWork& w_;
 };
 
 }  // namespace
@@ -151,13 +145,27 @@ class KktPolish {
 MethodResult internal::polish_as(Method method, const CanonicalProblem& p,
                                  const ProblemScale& scale, const PolishSettings& settings,
                                  const MethodLimits& limits, PolishWorkspace& work, Solution& x) {
-  PolishWorkspace::Impl& w = work.impl();
+  PolishWork& w = work.get();
   BestAnswer best(method, p, scale, limits, settings.max_iterations, w.judge, x);
   const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
   if (std::isfinite(best.begin()) && known && !best.done()) {
     KktPolish system(p, scale, settings.proximal, w);
     system.load(x);
     PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
+  }
+  return best.result();
+}
+
+MethodResult internal::polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                                         const PolishSettings& settings, const MethodLimits& limits,
+                                         VelocityEquations& equations, PolishWorkspace& work,
+                                         Solution& x) {
+  PolishWork& w = work.get();
+  BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
+  if (std::isfinite(best.begin()) && !best.done()) {
+    equations.load(x);
+    w.candidate.gamma = x.gamma;
+    PolishRun(equations, settings, best, w.sets, w.next_sets, w.candidate).run();
   }
   return best.result();
 }

@@ -4,8 +4,7 @@
 // so that mass ratios cost no digits; takes 1e-4 to 1e-12 in a few factorisations.
 #pragma once
 
-#include <memory>
-
+#include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
 namespace orthant {
@@ -13,23 +12,13 @@ namespace orthant {
 struct PolishSettings {
   int max_iterations = 20;  ///< factorisations
   int max_lost = 20;        ///< guesses in a row that lead nowhere: a residual above 0.1
+  int max_guesses = 1000;
   bool impatient = false;   ///< guesses that change no fewer blocks than the one before count too
   double proximal = 1e-10;  ///< weight that picks the nearest answer among redundant blocks
 };
 
-class PolishWorkspace {
- public:
-  PolishWorkspace();
-  ~PolishWorkspace();
-  PolishWorkspace(PolishWorkspace&&) noexcept;
-  PolishWorkspace& operator=(PolishWorkspace&&) noexcept;
-
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct PolishWork;
+using PolishWorkspace = Scratch<PolishWork>;
 
 /// Improves x until the judge reads <= limits.tolerance or nothing improves any more; x never gets
 /// worse. H must be a matrix (not an operator), else x is returned as it came.

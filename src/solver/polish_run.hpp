@@ -12,6 +12,7 @@
 #include "solver/active_set.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/polish.hpp"
+#include "solver/velocity_equations.hpp"
 
 namespace orthant::internal {
 
@@ -19,6 +20,11 @@ namespace orthant::internal {
 MethodResult polish_as(Method method, const CanonicalProblem& p, const ProblemScale& scale,
                        const PolishSettings& settings, const MethodLimits& limits,
                        PolishWorkspace& work, Solution& x);
+
+/// The same in velocity form; `equations` are those of p, built.
+MethodResult polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
+                               const PolishSettings& settings, const MethodLimits& limits,
+                               VelocityEquations& equations, PolishWorkspace& work, Solution& x);
 
 template <class System>
 class PolishRun {
@@ -39,11 +45,10 @@ class PolishRun {
     guess(sets_);
     system_.set_proximal(settings_.proximal);
     std::size_t last_changes = sets_.size() + 1;
-    for (int lost = 0; !best_.done() && lost < settings_.max_lost;) {
+    for (int lost = 0, guesses = 0;
+         !best_.done() && lost < settings_.max_lost && guesses < settings_.max_guesses; ++guesses) {
       const bool usable = newton();
-      system_.store(candidate_);
-      best_.work += system_.product_work();
-      const double value = best_.consider(candidate_);
+      const double value = judge();
       if (!usable || best_.done() || sets_.empty()) break;  // no sets: the equations are linear
       guess(next_);
       const std::size_t changes = count_changes();
@@ -51,6 +56,7 @@ class PolishRun {
       last_changes = changes;
       lost = wanders ? lost + 1 : 0;
       if (changes == 0) {
+        if (refine()) break;
         // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
         // is the inverse of the mass ratio where a light block carries a heavy one.
         const double least = system_.least_proximal();
@@ -64,7 +70,8 @@ class PolishRun {
  private:
   static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
   static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kSlow = 0.1;     // with an old factor; slower asks for a new one
+  static constexpr double kNearRounding = 100;
+  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
 
   void guess(std::vector<BlockSet>& sets) const {
     for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
@@ -73,6 +80,23 @@ class PolishRun {
     std::size_t changes = 0;
     for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
     return changes;
+  }
+
+  double judge() {
+    system_.store(candidate_);
+    best_.work += system_.product_work();
+    return best_.consider(candidate_);
+  }
+
+  /// The judge looks block by block: a light one is refined after the others have come to rounding.
+  bool refine() {
+    for (double last = best_.residual();; last = best_.residual()) {
+      if (!system_.step()) return false;
+      (void)errors(false);
+      (void)judge();
+      if (best_.done()) return true;
+      if (!(best_.residual() < kSlow * last)) return false;
+    }
   }
 
   double errors(bool matrix) {
@@ -96,9 +120,10 @@ class PolishRun {
       if (!(now < 0.5 * size)) return std::isfinite(now);
       if (now <= system_.rounding()) return true;
       const bool slow = now > kSlow * size && !fresh;
-      if (slow && best_.done()) return true;
-      size = slow ? errors(true) : now;
-      fresh = slow;
+      // A new factor gains nothing where rounding is near.
+      fresh = slow && now > kNearRounding * system_.rounding();
+      if (fresh && best_.done()) return true;
+      size = fresh ? errors(true) : now;
     }
   }
 

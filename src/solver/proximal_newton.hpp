@@ -1,49 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/proximal_newton.hpp: joints with limits, boxes and contacts => answer, by Newton steps in
-// velocities on the block graph. See the source for the equations.
+// solver/proximal_newton.hpp: problem => answer by Newton steps in velocities on the block graph.
+//
+// First the sets of the start are tried (polish_run.hpp on velocity_equations.hpp): for the linear
+// equations of a robot (joints, limits, sticking feet) one factorisation per set, linear in the
+// links. Where the sets do not settle, one proximal step around the impulses x̄, the shift of exact
+// friction held fixed, is a convex problem in v on the joints' manifold:
+//
+//   min ½|v − v_free|²_H + α/2 |Π(x̄ − y(v)/α)|²   subject to  C v + e = 0
+//
+// Newton with an exact line search converges from anywhere. From its x⁺ = Π(x̄ − y/α) proximal steps
+// by the exact law follow: x⁺ = x̄ − R(x̄, y(v)) is explicit in v, Newton with a line search on the
+// balance finds v, and the compliance α falls where that is easy. Sets are guessed again on the
+// way.
 #pragma once
 
-#include <vector>
-
-#include "math/velocity_system.hpp"
 #include "orthant/solver/method.hpp"
-#include "solver/active_set.hpp"
+#include "solver/velocity_equations.hpp"
 
 namespace orthant::internal {
 
 struct ProximalNewtonSettings {
-  int max_iterations = 300;  ///< factorisations
+  int max_iterations = 400;  ///< factorisations
   int max_guesses = 6;       ///< sets tried before the steps are globalised
-  /// Compliance of a row beside its own mobility. Refined away; larger is better conditioned.
-  double proximal = 1e-11;
-  double joint_proximal = 1e-10;  ///< the same of a bilateral row
-  /// Compliance of the first globalised step: soft enough to get there, stiff enough to find sets.
-  double descent_proximal = 1e-3;
-  int max_descents = 20;       ///< globalised steps; exact friction updates its shift in between
+  double guess_below =
+      1e-3;                 ///< residual of a start whose sets are tried, where there are no joints
+  double proximal = 1e-11;  ///< α of the sets: refined away; larger is better conditioned
+  double descent = 1e-2;    ///< α of the first proximal step: soft enough to get there
+  double stiffest = 1e-11;  ///< below, the sets are no clearer
+  double softest = 10;      ///< beyond, it is no step
+  double stiffer = 0.2;     ///< factor on α after a proximal step of at most `quick` Newton steps
+  double much_stiffer = 1e-2;  ///< the same after one Newton step: what is left has to drift, far
+  double softer = 5;           ///< the same after one that did not end
+  double firmer = 1e-3;        ///< α of the sets tried in between, beside that of the step
+  int quick = 3;
+  int max_descents = 20;  ///< convex proximal steps; exact friction updates its shift in between
   int max_descent_steps = 20;  ///< Newton steps of one of them
-  int max_exact_steps = 8;     ///< of one by the exact law that follows it
+  int max_exact_steps = 30;    ///< of one by the exact law that follows it
+  int patience = 40;           ///< proximal steps without progress
+  int restarts = 0;            ///< from zero impulses, where it fails
+  double near = 1;        ///< residual from which on the exact law comes before the convex step
+  double exact = 1e-2;    ///< error of a proximal step beside the way it goes
+  double arrived = 1e-5;  ///< Newton step, beside the velocities, that ends a convex one
+  double flat = 0.1;      ///< slope at the end of a line search, beside that at its start
+  double shorter = 0.4;   ///< from one trial length to the next
+  int trials = 6;         ///< of those
 };
 
+/// A start that is near or of no use.
+inline constexpr ProximalNewtonSettings kNearSettings{
+    .max_iterations = 25, .guess_below = 1, .max_descents = 0, .patience = 4, .near = 1e-2};
+
 struct ProximalNewtonWorkspace {
-  VelocitySystem system[2];  ///< a step alternates between two problems: velocities, positions
-  int turn = 0;
-  std::vector<Law> laws;  ///< in scaled impulses
+  struct Point {
+    VecX v, gamma, x;
+  };
   std::vector<BlockSet> sets, next_sets;
-  std::vector<Index> offset;            ///< of each block's square in the arrays of squares
-  std::vector<double> inverse, middle;  ///< squares: T⁻¹ and s T⁻¹Y s
-  VecX scale, delta;
-  VecX v, gamma, x, start_v, start_gamma, start_x, best_v, best_gamma, best_x, y, R, r_v, r_c,
-      right, step, dx, trial, along, centre, shift, impulse, speed;
+  Point start, best;
+  VecX trial, along, centre, shift, relative, impulse, gradient;
   Solution candidate;
   JudgeWorkspace judge;
 };
 
-/// True where the velocities come in small blocks and no two blocks of laws are coupled by F.
-bool fits_proximal_newton(const CanonicalProblem& p);
-
+/// `equations` are those of p, built.
 MethodResult solve_proximal_newton(const CanonicalProblem& p, const ProblemScale& scale,
                                    const ProximalNewtonSettings& settings,
-                                   const MethodLimits& limits, ProximalNewtonWorkspace& work,
-                                   Solution& x);
+                                   const MethodLimits& limits, VelocityEquations& equations,
+                                   ProximalNewtonWorkspace& work, Solution& x);
 
 }  // namespace orthant::internal

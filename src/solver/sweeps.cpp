@@ -48,7 +48,7 @@ const SweepTable& table_of(SweepInstructions instructions) {
 
 }  // namespace
 
-struct SweepWorkspace::Impl {
+struct SweepWork {
   SweepPlan plan;
   Numbers<float> single;
   Numbers<double> full;
@@ -60,11 +60,6 @@ struct SweepWorkspace::Impl {
   Numbers<double> kept;                     // where a phase of Newton's method began
   std::vector<Vec3> impulses, next, trial;  // by contact
 };
-
-SweepWorkspace::SweepWorkspace() : impl_(std::make_unique<Impl>()) {}
-SweepWorkspace::~SweepWorkspace() = default;
-SweepWorkspace::SweepWorkspace(SweepWorkspace&&) noexcept = default;
-SweepWorkspace& SweepWorkspace::operator=(SweepWorkspace&&) noexcept = default;
 
 bool available(SweepInstructions instructions) {
 #if defined(__x86_64__)
@@ -144,7 +139,7 @@ Kernels<double> kernels(const SweepTable& t, bool round, double) {
 template <class T>
 class Run {
  public:
-  Run(SweepProblem& p, const SweepSettings& settings, SweepWorkspace::Impl& work, Numbers<T>& x)
+  Run(SweepProblem& p, const SweepSettings& settings, SweepWork& work, Numbers<T>& x)
       : p_(p), settings_(settings), work_(work), plan_(work.plan), x_(x), crew_(settings.crew) {}
 
   SweepResult solve(bool round) {
@@ -359,7 +354,7 @@ class Run {
 
   SweepProblem& p_;
   const SweepSettings& settings_;
-  SweepWorkspace::Impl& work_;
+  SweepWork& work_;
   SweepPlan& plan_;
   Numbers<T>& x_;
   SweepCrew* crew_;
@@ -371,7 +366,7 @@ class Run {
 
 SweepResult solve_sweeps(SweepProblem& problem, const SweepSettings& settings,
                          SweepWorkspace& workspace) {
-  SweepWorkspace::Impl& work = workspace.impl();
+  SweepWork& work = workspace.get();
   Look look = look_at(problem, work.flags);
   if (settings.crew != nullptr) {
     look.finite = settings.crew->largest(look.finite ? 0 : 1) == 0;

@@ -18,12 +18,12 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/exact_sum.hpp"
+#include "base/scratch.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/solver/solve.hpp"
 
@@ -115,18 +115,8 @@ struct [[nodiscard]] SweepResult {
   bool round = false;  ///< all contacts were between centred spheres and things that stand still
 };
 
-class SweepWorkspace {
- public:
-  SweepWorkspace();
-  ~SweepWorkspace();
-  SweepWorkspace(SweepWorkspace&&) noexcept;
-  SweepWorkspace& operator=(SweepWorkspace&&) noexcept;
-  struct Impl;
-  Impl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
+struct SweepWork;
+using SweepWorkspace = Scratch<SweepWork>;
 
 /// Velocities and impulses of `problem` in place. Numbers that are not finite come back as outcome
 /// NotFinite, with the bodies and contacts as they were.

@@ -13,8 +13,6 @@
 namespace orthant::internal {
 namespace {
 
-constexpr int kSquare = kMaxLawDim * kMaxLawDim;
-
 /// λ of one block from A λ + q by its law.
 inline void solve_block(const Law& law, const double* A, const double* q, double* x) {
   if (law.dim == 1 && law.is_separable()) {
@@ -55,7 +53,7 @@ void VelocitySpace::add_rows(const BlockRows& A, Index c, const Law& law, Index 
     for (const BlockRows::Entry& entry :
          A.empty() ? std::span<const BlockRows::Entry>{} : A.entries(c)) {
       const Index width = entry.width;
-      entries_.push_back({entry.block, entry.column, width, J_.size()});
+      entries_.push_back({entry.column, width, J_.size()});
       const double* from = a + part * width;
       J_.insert(J_.end(), from, from + dim * width);
       K_.insert(K_.end(), from, from + dim * width);
@@ -79,7 +77,7 @@ void VelocitySpace::find_scales(const CanonicalProblem& p, const ProblemScale& s
     const double tau = block.at < bilateral ? 1.0 : scale.tau[block.at - bilateral];
     scale_rows(law, W, &tau, s);
   }
-  b_.resize(rows());
+  b_.resize(row_scale_.size());
   b_.head(bilateral) = p.e;
   b_.tail(p.row_count()) = p.b;
   double squares = 0;  // of S (J v_free + b), J not scaled yet
@@ -94,10 +92,10 @@ void VelocitySpace::find_scales(const CanonicalProblem& p, const ProblemScale& s
       squares += scaled * scaled;
     }
   }
-  force_ = std::sqrt(squares / std::max<Index>(rows(), 1));
+  force_ = std::sqrt(squares / std::max<Index>(static_cast<Index>(b_.size()), 1));
   if (!(force_ > 0) || !std::isfinite(force_)) force_ = 1;
   b_ = b_.cwiseProduct(row_scale_) / force_;
-  v_free_ = scale.v_free.cwiseQuotient(velocity_scale_) / force_;
+  v_free_ = scale.v_free / force_;
 }
 
 void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
@@ -111,25 +109,6 @@ void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) 
   W_.clear();
   entry_begin_.assign(1, 0);
   row_scale_.setOnes(bilateral + p.row_count());
-  velocity_scale_.setOnes(p.velocity_count());
-  prepared_ = false;
-
-  H_.assign(p.H.all_values().begin(), p.H.all_values().end());
-  block_begin_.assign(p.H.offsets().begin(), p.H.offsets().end());
-  double* h = H_.data();
-  for (Index i = 0; i < p.H.block_count(); ++i) {
-    const Index n = p.H.block_size(i);
-    double* s = velocity_scale_.data() + p.H.block_begin(i);
-    for (Index r = 0; r < n; ++r) {
-      const double d = std::abs(h[r * n + r]);
-      s[r] = d > 0 ? 1 / std::sqrt(d) : 1.0;
-    }
-    for (Index r = 0; r < n; ++r) {
-      for (Index c = 0; c < n; ++c) h[r * n + c] *= s[r] * s[c];
-    }
-    h += n * n;
-  }
-
   for (Index i = 0; i < p.C.row_block_count(); ++i)
     add_rows(p.C, i, Law::free(static_cast<int>(p.C.dim(i))), p.C.row_begin(i));
   Index at = bilateral;
@@ -159,11 +138,10 @@ void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) 
     const int dim = block.law.dim;
     const double* s = row_scale_.data() + block.at;
     for (const Entry* e = begin_of(c); e != end_of(c); ++e) {
-      const double* t = velocity_scale_.data() + e->column;
       for (int r = 0; r < dim; ++r) {
         for (Index j = 0; j < e->width; ++j) {
-          J_[e->at + r * e->width + j] *= s[r] * t[j];
-          K_[e->at + r * e->width + j] *= s[r] / t[j];
+          J_[e->at + r * e->width + j] *= s[r];
+          K_[e->at + r * e->width + j] *= s[r];
         }
       }
     }
@@ -181,23 +159,16 @@ void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) 
 }
 
 void VelocitySpace::scale_impulses(const Solution& from, VecX& x) const {
-  x.resize(rows());
+  x.resize(row_scale_.size());
   x << from.gamma, from.lambda;
   x = x.cwiseQuotient(row_scale_) / force_;
 }
 
-void VelocitySpace::scale_velocities(const Solution& from, VecX& v) const {
-  v = from.v.cwiseQuotient(velocity_scale_) / force_;
-}
-
-void VelocitySpace::unscale_impulses(const VecX& x, Solution& to) const {
-  const Index n = static_cast<Index>(to.gamma.size());
+void VelocitySpace::unscale(const VecX& x, const VecX& v, Solution& to) const {
+  const Index n = static_cast<Index>(to.gamma.size()), rows = static_cast<Index>(x.size()) - n;
   to.gamma = force_ * row_scale_.head(n).cwiseProduct(x.head(n));
-  to.lambda = force_ * row_scale_.tail(rows() - n).cwiseProduct(x.tail(rows() - n));
-}
-
-void VelocitySpace::unscale_velocities(const VecX& v, Solution& to) const {
-  to.v = force_ * velocity_scale_.cwiseProduct(v);
+  to.lambda = force_ * row_scale_.tail(rows).cwiseProduct(x.tail(rows));
+  to.v = force_ * v;
 }
 
 void VelocitySpace::free_motion(const VecX& x, VecX& v) const {
@@ -209,58 +180,13 @@ void VelocitySpace::free_motion(const VecX& x, VecX& v) const {
   }
 }
 
-void VelocitySpace::relative(const VecX& v, const VecX& x, VecX& y) const {
-  y = b_;
-  for (std::size_t c = 0; c < blocks_.size(); ++c) {
-    const ScaledBlock& block = blocks_[c];
-    double* yc = y.data() + block.at;
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_product(J_.data() + e->at, block.law.dim, e->width, v.data() + e->column, yc);
-    if (compliant_)
-      add_product(F_.data() + block.diagonal, block.law.dim, block.law.dim, x.data() + block.at,
-                  yc);
-  }
-}
-
-void VelocitySpace::product(const VecX& x, VecX& Wx) const {
-  velocity_.setZero(velocities());
-  for (std::size_t c = 0; c < blocks_.size(); ++c) {
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_transposed(K_.data() + e->at, blocks_[c].law.dim, e->width, x.data() + blocks_[c].at,
-                     velocity_.data() + e->column);
-  }
-  relative(velocity_, x, Wx);
-  Wx -= b_;
-}
-
-void VelocitySpace::balance(const VecX& v, const VecX& x, VecX& r) const {
-  // Ĥ (v − v_free) − Jᵀx: k itself is never needed.
-  velocity_ = v - v_free_;
-  r.setZero(velocities());
-  const double* h = H_.data();
-  for (std::size_t i = 0; i + 1 < block_begin_.size(); ++i) {
-    const Index n = block_begin_[i + 1] - block_begin_[i];
-    add_product(h, static_cast<int>(n), n, velocity_.data() + block_begin_[i],
-                r.data() + block_begin_[i]);
-    h += n * n;
-  }
-  for (std::size_t c = 0; c < blocks_.size(); ++c) {
-    const int dim = blocks_[c].law.dim;
-    double xc[kMaxLawDim];
-    for (int i = 0; i < dim; ++i) xc[i] = -x[blocks_[c].at + i];
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_transposed(J_.data() + e->at, dim, e->width, xc, r.data() + e->column);
-  }
-}
-
-double VelocitySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) const {
-  double largest = 0;
+void VelocitySpace::sweep(VecX& x, VecX& v) const {
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     const ScaledBlock& block = blocks_[c];
     const int dim = block.law.dim;
     double* xc = x.data() + block.at;
     const double* W = W_.data() + block.diagonal;
-    double q[kMaxLawDim], r[kMaxLawDim], A[kSquare];
+    double q[kMaxLawDim], r[kMaxLawDim];
     for (int i = 0; i < dim; ++i) q[i] = b_[block.at + i];
     for (const Entry* e = begin_of(c); e != end_of(c); ++e)
       add_product(J_.data() + e->at, dim, e->width, v.data() + e->column, q);
@@ -268,14 +194,6 @@ double VelocitySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) 
     for (int i = 0; i < dim; ++i) {
       r[i] = xc[i];
       for (int j = 0; j < dim; ++j) q[i] -= W[i * dim + j] * xc[j];
-    }
-    if (centre != nullptr) {
-      std::copy(W, W + dim * dim, A);
-      for (int i = 0; i < dim; ++i) {
-        A[i * dim + i] += alpha;
-        q[i] -= alpha * (*centre)[block.at + i];
-      }
-      W = A;
     }
     solve_block(block.law, W, q, r);
     bool moved = false;
@@ -285,13 +203,11 @@ double VelocitySpace::sweep(double alpha, const VecX* centre, VecX& x, VecX& v) 
       xc[i] = r[i];
       r[i] = change;
       moved = moved || change != 0;
-      largest = std::max(largest, std::abs(change));
     }
     if (!moved) continue;
     for (const Entry* e = begin_of(c); e != end_of(c); ++e)
       add_transposed(K_.data() + e->at, dim, e->width, r, v.data() + e->column);
   }
-  return largest;
 }
 
 }  // namespace orthant::internal

@@ -13,7 +13,7 @@
 #include "solver/pair_blocks.hpp"
 #include "solver/polish.hpp"
 #include "solver/proximal_newton.hpp"
-#include "solver/velocity_methods.hpp"
+#include "solver/velocity_descent.hpp"
 #include "solver/working_set.hpp"
 
 namespace orthant {
@@ -31,7 +31,7 @@ struct SolveWorkspace::Impl {
   Solution island_x;
   JudgeWorkspace island_judge;
   Solution best;
-  VecX product;
+  VecX product, mobility;
   Plan plan, given_plan;  // in force; asked for
 
   // Its reduced form, made when the first method asks for it.
@@ -44,10 +44,10 @@ struct SolveWorkspace::Impl {
   Solution local_x;
 
   // The same in velocities, made when the first method asks for it.
-  bool space_ready = false;
+  bool space_ready = false, equations_ready = false;
   internal::VelocitySpace space;
-  internal::VelocitySweepWorkspace velocity_sweeps;
-  internal::VelocityPolishWorkspace velocity_polish;
+  internal::VelocityEquations equations;
+  VelocitySweepWorkspace velocity_sweeps;
   internal::VelocityDescentWorkspace velocity_descent;
 
   // The families.

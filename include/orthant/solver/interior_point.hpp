@@ -16,7 +16,13 @@
 
 namespace orthant {
 
+enum class InteriorPointForm : std::uint8_t {
+  Saddle,    ///< velocities and impulses are unknowns together: no digit is lost at any mass ratio
+  Velocity,  ///< impulses are eliminated block by block: the smallest matrix
+};
+
 struct InteriorPointSettings {
+  InteriorPointForm form = InteriorPointForm::Saddle;
   int max_iterations = 100;    ///< steps of all starts together; one or two factorisations a step
   int restarts = 2;            ///< from other points when stuck, at most 2
   double to_boundary = 0.995;  ///< part of the way to the boundary of the cones
@@ -26,6 +32,8 @@ struct InteriorPointSettings {
   double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
   double held_centring = 0.8;  ///< what is left of the barrier after such a step
   int refinement_steps = 2;    ///< of each linear solve, at most
+  double refined = 1e-6;       ///< velocity form: a defect that is left, beside its right-hand side
+  double judge_below = 1e-5;   ///< velocity form: κ + |r| from which on points are judged
   int correctors = 3;          ///< Gondzio's: right-hand sides per factor, at most
   double spread = 10;          ///< they draw products to within [1/spread, spread] of the target
   double longer = 1.5;         ///< for a step longer by this factor and by a tenth

@@ -15,8 +15,7 @@
 #include "solver/bilateral.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_system.hpp"
-#include "solver/polish.hpp"
-#include "solver/velocity_methods.hpp"
+#include "solver/polish_run.hpp"
 
 namespace orthant {
 
@@ -30,9 +29,10 @@ struct InteriorPointWorkspace::Impl {
   Solution trial, polished;
   std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
-  bool velocity_form = false, space_ready = false;
-  internal::VelocitySpace space;  // built when the first guess asks for it
-  internal::VelocityPolishWorkspace velocity_polish;
+  bool velocity_form = false, equations_ready = false;
+  VelocitySolver inverse;  // velocity form: of H
+  VecX impulse;
+  internal::VelocityEquations equations;  // built when the first guess asks for them
   PolishWorkspace polish;
   BilateralWorkspace bilateral;
 };
@@ -47,6 +47,7 @@ namespace {
 
 /// Below this κ products of neighbours are rounding noise.
 constexpr double kSmallestGap = 1e-30;
+constexpr double kRounding = 1e-15;
 
 class Iteration {
  public:
@@ -59,7 +60,8 @@ class Iteration {
         w_(work),
         best_(Method::InteriorPoint, problem, scale, limits, settings.max_iterations, work.judge,
               x),
-        at_(work.system.velocities() + work.system.bilateral()) {}
+        at_(work.system.velocities() + work.system.bilateral()),
+        refined_(work.system.is_eliminated() ? settings.refined : kRounding) {}
 
   MethodResult run() {
     const Solution& given = best_.answer();
@@ -107,6 +109,7 @@ class Iteration {
   InteriorPointWorkspace::Impl& w_;
   internal::BestAnswer best_;
   const Index at_;              // first row of λ in u
+  const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
@@ -151,11 +154,11 @@ bool Iteration::cross_over(const Solution& from, int steps) {
   limits.trace = nullptr;
   PolishSettings sets;
   if (w_.cones.only_half_lines()) sets.max_lost = 1, sets.impatient = true;
-  if (w_.velocity_form && !w_.space_ready) w_.space.build(problem_, scale_);
-  w_.space_ready = w_.velocity_form;
+  if (w_.velocity_form && !w_.equations_ready) w_.equations.build(problem_, scale_);
+  w_.equations_ready = w_.velocity_form;
   const MethodResult result =
-      w_.velocity_form ? internal::polish_velocities(problem_, scale_, sets, limits, w_.space,
-                                                     w_.velocity_polish, w_.polished)
+      w_.velocity_form ? internal::polish_velocities(problem_, scale_, sets, limits, w_.equations,
+                                                     w_.polish, w_.polished)
                        : polish(problem_, scale_, sets, limits, w_.polish, w_.polished);
   best_.adopt(result, w_.polished);
   best_.record();
@@ -180,6 +183,9 @@ void Iteration::measure() {
   lowest_gap_ = std::min(lowest_gap_, gap_);
   error_ = w_.r.size() > 0 ? w_.r.cwiseAbs().maxCoeff() : 0.0;
   const double merit = gap_ + error_;
+  // Velocity form is for speed: far from the end of the path the judge, which costs a fifth of a
+  // step, can only say no.
+  if (merit > settings_.judge_below && w_.system.is_eliminated()) return;
   consider(w_.u, merit);
   // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
   // it reads as an error of its own size until it is gone.
@@ -207,6 +213,14 @@ bool Iteration::left_at_exit() {
 /// finds it twice as bad.
 void Iteration::consider(const VecX& u, double merit) {
   w_.system.unscale(u, w_.trial);
+  // The factor of the velocity form has lost the balance of blocks that nothing pushes beside that
+  // of the others: their motion is taken from the impulses.
+  if (w_.system.is_eliminated()) {
+    w_.impulse = problem_.k;
+    problem_.C.multiply_transpose_add(1, w_.trial.gamma, w_.impulse);
+    problem_.D.multiply_transpose_add(1, w_.trial.lambda, w_.impulse);
+    w_.inverse.solve(w_.impulse, w_.trial.v);
+  }
   const double value = best_.judge_unrecorded(w_.trial);
   if (value < best_.residual() || (merit < best_merit_ && value < 2 * best_.residual())) {
     best_merit_ = merit;
@@ -219,7 +233,7 @@ void Iteration::consider(const VecX& u, double merit) {
 double Iteration::direction(double target, double second_order, double rest) {
   w_.rhs = -rest * w_.r;
   w_.cones.aim(target, second_order, w_.rhs.data() + at_);
-  w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
+  w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
   return w_.cones.longest_step();
@@ -236,7 +250,7 @@ double Iteration::lengthen(double target, double longest) {
     w_.last_du = w_.du;
     w_.rhs = -w_.r;
     w_.cones.correct(target, further, settings_.spread, w_.rhs.data() + at_);
-    w_.system.solve(w_.rhs, settings_.refinement_steps, w_.du);
+    w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
     w_.cones.compute_step(w_.du.data() + at_);
     best_.work += w_.system.solve_work();
     const double next = w_.cones.longest_step();
@@ -256,7 +270,7 @@ double Iteration::lengthen(double target, double longest) {
 double Iteration::choose_step() {
   const double eta = settings_.to_boundary;
   const auto length = [&](double longest) { return std::min(1.0, eta * longest); };
-  if (!w_.system.factorize(w_.cones)) return -1;
+  if (!w_.system.factorize()) return -1;
   best_.work += w_.system.factor_work();
   const double affine = std::min(1.0, direction(0, 0, 1));
   if (w_.cones.size() == 0) return affine;  // linear: the first direction is the answer
@@ -272,7 +286,7 @@ double Iteration::choose_step() {
   if (alpha >= settings_.stuck_step || !w_.system.is_exact()) return alpha;
 
   w_.cones.set_shift_weight(settings_.held_shift);
-  const bool done = w_.system.factorize(w_.cones);
+  const bool done = w_.system.factorize();
   best_.work += w_.system.factor_work();
   alpha = done ? length(direction(settings_.held_centring * gap_, 0, 1)) : -1;
   w_.cones.set_shift_weight(1);
@@ -315,10 +329,11 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
                                   const InteriorPointSettings& settings, const MethodLimits& limits,
                                   InteriorPointWorkspace& work, Solution& x) {
   InteriorPointWorkspace::Impl& w = work.impl();
-  w.system.build(problem, w.cones);
-  w.velocity_form =
-      w.system.size() > settings.crossover_size && internal::VelocitySpace::fits(problem);
-  w.space_ready = false;
+  w.system.build(problem, w.cones, settings.form == InteriorPointForm::Velocity);
+  if (w.system.is_eliminated() && !w.inverse.factorize(problem.H)) return {};
+  w.velocity_form = (w.system.is_eliminated() || w.system.size() > settings.crossover_size) &&
+                    internal::VelocityEquations::fits(problem);
+  w.equations_ready = false;
   MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
   if (result.outcome == Outcome::Stalled &&
       bilateral_rows_contradict(problem, scale.v_free, w.bilateral))

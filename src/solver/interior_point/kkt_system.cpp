@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "math/each_value.hpp"
 #include "orthant/base/assert.hpp"
 
 namespace orthant::interior_point {
@@ -28,39 +29,6 @@ double power_of_two(double a) {
   return std::ldexp(1.0, mantissa < std::sqrt(0.5) ? exponent - 1 : exponent);
 }
 
-template <class Visit>
-void each_value(const BlockRows& A, Visit&& visit) {
-  for (Index i = 0; i < A.row_block_count(); ++i) {
-    const double* a = A.values(i);
-    const Index d = A.dim(i), at = A.row_begin(i);
-    for (const auto& entry : A.entries(i)) {
-      for (Index r = 0; r < d; ++r) {
-        for (Index c = 0; c < entry.width; ++c)
-          visit(at + r, entry.column + c, a[r * entry.width + c]);
-      }
-      a += static_cast<std::ptrdiff_t>(d) * entry.width;
-    }
-  }
-}
-
-template <class Visit>
-void each_value(const VelocityMatrix& H, Visit&& visit) {
-  if (H.kind() == VelocityMatrix::Kind::Sparse) {
-    const SparseMatrix& A = H.sparse_matrix();
-    for (Index c = 0; c < A.outerSize(); ++c) {
-      for (SparseMatrix::InnerIterator it(A, c); it; ++it) visit(it.row(), c, it.value());
-    }
-    return;
-  }
-  for (Index i = 0; i < H.block_count(); ++i) {
-    const Index n = H.block_size(i), at = H.block_begin(i);
-    const double* a = H.block(i);
-    for (Index r = 0; r < n; ++r) {
-      for (Index c = 0; c < n; ++c) visit(at + r, at + c, a[r * n + c]);
-    }
-  }
-}
-
 bool is_symmetric(const BlockRows& F) {
   for (Index i = 0; i < F.row_block_count(); ++i) {
     const double* a = F.values(i);
@@ -81,14 +49,28 @@ bool is_symmetric(const BlockRows& F) {
 
 }  // namespace
 
-void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
+void KktSystem::build(const CanonicalProblem& p, ConeSet& cones, bool eliminate) {
   ORTHANT_ASSERT(p.H.kind() != VelocityMatrix::Kind::Operator);
+  problem_ = &p;
+  cones_ = &cones;
   velocities_ = p.velocity_count();
   bilateral_ = p.bilateral_count();
   rows_ = p.row_count();
   choose_scales(p);
   list_cones(p, cones);
-  assemble(p, cones);
+  softened_ = false;
+  symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
+  eliminate_ = eliminate && VelocityForm::fits(p);
+  if (eliminate_)
+    form_.build(p, s_, cones, kProximal);
+  else
+    build_saddle();
+}
+
+void KktSystem::build_saddle() {
+  const ConeSet& cones = *cones_;
+  eliminate_ = false;
+  assemble(*problem_, cones);
   compress();
   slots_.clear();
   const Index at = velocities_ + bilateral_;
@@ -112,24 +94,16 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones) {
   for (Index i = velocities_; i < size(); ++i) {
     (in_cone[i] ? cone_diagonal_ : proximal_).push_back(slot(i, i));
   }
-  softened_ = false;
-  symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
   factor_.analyze(K_, velocities_, symmetric_);
 }
 
 void KktSystem::choose_scales(const CanonicalProblem& p) {
   const Index nv = velocities_, ng = bilateral_, at = nv + ng;
-  VecX d = VecX::Zero(size());
-  each_value(p.H, [&](Index r, Index c, double a) {
-    if (r == c) d[r] = std::abs(a);
-  });
-  const auto add = [&](const BlockRows& A, Index first) {
-    each_value(A, [&](Index r, Index c, double a) {
-      if (d[c] > 0) d[first + r] += a * a / d[c];
-    });
-  };
-  add(p.C, nv);
-  add(p.D, at);
+  VecX d;
+  diagonal_of(p.H, d);
+  d.conservativeResizeLike(VecX::Zero(size()));
+  add_mobility(p.C, d.data(), d.data() + nv);
+  add_mobility(p.D, d.data(), d.data() + at);
   each_value(p.F, [&](Index r, Index c, double a) {
     if (r == c) d[at + r] += std::abs(a);
   });
@@ -313,15 +287,29 @@ void KktSystem::start(double impulse, double* lambda) const {
 }
 
 void KktSystem::residual(const VecX& u, VecX& r) const {
-  r = g_;
-  r.noalias() += K0_ * u;
+  if (eliminate_) {
+    form_.multiply(u, false, r);
+    r += g_;
+  } else {
+    r = g_;
+    r.noalias() += K0_ * u;
+  }
   // A row switched off carries a unit diagonal and no data.
   for (Index i = 0; i < rows_; ++i) {
     if (off_[i]) r[velocities_ + bilateral_ + i] = 0;
   }
 }
 
-bool KktSystem::factorize(const ConeSet& cones) {
+bool KktSystem::factorize() {
+  if (eliminate_) {
+    if (form_.factorize(*cones_, 0)) return true;
+    build_saddle();
+  }
+  return factorize_saddle();
+}
+
+bool KktSystem::factorize_saddle() {
+  const ConeSet& cones = *cones_;
   double* values = K_.valuePtr();
   std::copy(K0_.valuePtr(), K0_.valuePtr() + K0_.nonZeros(), values);
   const Index* to = slots_.data();
@@ -345,17 +333,26 @@ void KktSystem::soften() {
 }
 
 double KktSystem::solve_work() const {
+  if (eliminate_) return 2 * form_.solve_work();
   return factor_.nonzeros() + 2 * static_cast<double>(K0_.nonZeros());
 }
 
-void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
+void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du) {
   const double size = rhs.size() > 0 ? rhs.cwiseAbs().maxCoeff() : 0.0;
+  const auto apply = [&](const VecX& right, VecX& x) {
+    eliminate_ ? form_.solve(right, x) : factor_.solve(right, x);
+  };
   const auto refine = [&] {
-    factor_.solve(rhs, du);
+    apply(rhs, du);
     double last = std::numeric_limits<double>::infinity();
     for (int i = 0; i <= refinements; ++i) {
-      defect_ = rhs;
-      defect_.noalias() -= K_ * du;
+      if (eliminate_) {
+        form_.multiply(du, true, defect_);
+        defect_ = rhs - defect_;
+      } else {
+        defect_ = rhs;
+        defect_.noalias() -= K_ * du;
+      }
       const double error = defect_.size() > 0 ? defect_.cwiseAbs().maxCoeff() : 0.0;
       // Not better than before: the last correction was noise.
       if (!(error < last)) {
@@ -363,13 +360,17 @@ void KktSystem::solve(const VecX& rhs, int refinements, VecX& du) {
         break;
       }
       last = error;
-      if (i == refinements || error <= 1e-15 * size) break;
-      factor_.solve(defect_, correction_);
+      if (i == refinements || error <= refined * size) break;
+      apply(defect_, correction_);
       du += correction_;
     }
     return last;
   };
-  const double error = refine();
+  double error = refine();
+  if (error > kLostDigits * size && eliminate_) {
+    build_saddle();
+    if (factorize_saddle()) error = refine();
+  }
   if (error <= kLostDigits * size) return;
   if (factor_.pivot_instead(K_)) {
     refine();

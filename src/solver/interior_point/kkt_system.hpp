@@ -14,13 +14,15 @@
 #include "orthant/problem/problem.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_factor.hpp"
+#include "solver/interior_point/velocity_form.hpp"
 
 namespace orthant::interior_point {
 
 class KktSystem {
  public:
-  /// Scales the problem and lists its cones.
-  void build(const CanonicalProblem& problem, ConeSet& cones);
+  /// Scales the problem and lists its cones. `eliminate`: in velocity form where that fits, until
+  /// digits are lost in it. Problem and cones must outlive the use.
+  void build(const CanonicalProblem& problem, ConeSet& cones, bool eliminate);
 
   Index size() const { return velocities_ + bilateral_ + rows_; }
   Index velocities() const { return velocities_; }
@@ -30,12 +32,13 @@ class KktSystem {
   /// R = K₀ u + g.
   void residual(const VecX& u, VecX& r) const;
   /// Factorises K with the Newton blocks of the cones' current scaling.
-  bool factorize(const ConeSet& cones);
-  /// K du = rhs with iterative refinement.
-  void solve(const VecX& rhs, int refinements, VecX& du);
+  bool factorize();
+  /// K du = rhs with at most so many refinements, until the defect is `refined` of rhs.
+  void solve(const VecX& rhs, int refinements, double refined, VecX& du);
   /// Multiply-adds of one factorisation and of one solve, roughly.
-  double factor_work() const { return factor_.flops(); }
+  double factor_work() const { return eliminate_ ? form_.flops() : factor_.flops(); }
   double solve_work() const;
+  bool is_eliminated() const { return eliminate_; }
   /// λ inside all cones: `impulse` behind the axis of a cone, the middle of a box where it is
   /// narrow.
   void start(double impulse, double* lambda) const;
@@ -56,11 +59,15 @@ class KktSystem {
   };
   void choose_scales(const CanonicalProblem& problem);
   void list_cones(const CanonicalProblem& problem, ConeSet& cones);
+  void build_saddle();
   void assemble(const CanonicalProblem& problem, const ConeSet& cones);
   void compress();
   Index slot(Index row, Index column) const;
+  bool factorize_saddle();
   void soften();
 
+  const CanonicalProblem* problem_ = nullptr;
+  const ConeSet* cones_ = nullptr;
   Index velocities_ = 0, bilateral_ = 0, rows_ = 0;
   double size_ = 1;                 // θ: u = θ s u'
   VecX s_, g_, fixed_;              // fixed_: impulses of boxes of no width
@@ -73,7 +80,8 @@ class KktSystem {
   std::vector<Index> slots_;                     // where cone i's block goes in K
   std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
   std::vector<char> mark_;
-  bool softened_ = false;
+  bool softened_ = false, eliminate_ = false;
+  VelocityForm form_;
   KktFactor factor_;
   VecX defect_, correction_;
 };
