@@ -210,6 +210,22 @@ TEST(Urdf, InertiaWithoutMassTurnsWithItsParent) {
               HasSubstr("the inertia of links that move and have no mass"));
 }
 
+TEST(Urdf, QuarterTurnsOfElevenDigitsAreQuarterTurns) {
+  const auto across = [](const std::string& angle) {
+    const LoadedScene s = parse_urdf(
+        "<robot name='r'><link name='b'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
+        "izz='1'/></inertial></link><link name='f'/><joint name='j' type='fixed'><parent "
+        "link='b'/><child link='f'/><origin rpy='" +
+            angle + " 0 0'/></joint></robot>",
+        "r.urdf");
+    const Frame& f = s.model.frames()[static_cast<std::size_t>(s.model.find_frame("f"))];
+    return rotate(f.X_BF.p, Vec3(0, 1, 0))[1];
+  };
+  EXPECT_LT(std::abs(across("1.57079632679")), 1e-15);
+  EXPECT_LT(std::abs(across("-4.71238898038")), 1e-15);
+  EXPECT_NEAR(across("1.570796325"), 1.7948965e-9, 1e-15);  // is what it says
+}
+
 TEST(Urdf, BadFilesAreRefusedWithTheLine) {
   const TemporaryFolder folder;
   const auto error_of = [&](const std::string& text) {
