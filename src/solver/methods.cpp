@@ -170,23 +170,12 @@ bool factorises_soon(const MethodCall& call) {
 
 MethodResult run_pair_blocks(const MethodCall& call) {
   SolveWorkspace::Impl& work = call.work;
-  MethodResult first;
-  if (factorises_soon(call)) {
-    // A start near the answer, as where the last rows of a recursion come in, has nearly its sets.
-    if (!call.x.lambda.isZero(0.0)) {
-      first =
-          internal::solve_proximal_newton(call.p, call.scale, internal::kNearSettings, call.limits,
-                                          equations_of(call), work.proximal_newton, call.x);
-      if (has_ended(first)) return first;
-    }
-    first = joined(first,
-                   solve_interior_point(
-                       call.p, call.scale, {.form = InteriorPointForm::Velocity, .near_steps = 30},
-                       internal::less(call.limits, first.work), work.interior_point, call.x));
-  } else {
-    first = internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
+  const MethodResult first =
+      factorises_soon(call)
+          ? internal::solve_pair_newton(call.p, call.scale, {}, call.limits, work.pair_newton,
+                                        call.x)
+          : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
-  }
   if (has_ended(first)) return first;
   return joined(first,
                 solve_pair_blocks(call.p, call.scale, {}, internal::less(call.limits, first.work),

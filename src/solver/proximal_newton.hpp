@@ -46,10 +46,6 @@ struct ProximalNewtonSettings {
   int trials = 6;         ///< of those
 };
 
-/// A start that is near or of no use.
-inline constexpr ProximalNewtonSettings kNearSettings{
-    .max_iterations = 25, .guess_below = 1, .max_descents = 0, .patience = 4, .near = 1e-2};
-
 struct ProximalNewtonWorkspace {
   struct Point {
     VecX v, gamma, x;

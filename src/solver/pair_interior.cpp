@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// solver/pair_interior.cpp: (H, J, r) => points along the path x_i w_i = μ. See pair_interior.hpp.
+#include "solver/pair_interior.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orthant::internal {
+namespace {
+
+// Impulses at the start, beside the deepest rate. In a packing they grow towards its middle by the
+// square of the bodies across; from 1 to 1000 the number of steps differs by two.
+constexpr double kStartImpulse = 100;
+constexpr int kCorrectors = 3;
+// Products are drawn to within [1/10, 10] of the mean aimed at, for a step longer by this.
+constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
+// What a corrector must add to the step to be followed by another, and the step that needs none.
+constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
+constexpr double kShortOfBound = 0.99;
+constexpr double kLeastStep = 1e-6;
+
+/// The part of d, at most all, that keeps x positive.
+double longest(const VecX& x, const VecX& d) {
+  double t = 1;
+  for (Index i = 0; i < x.size(); ++i)
+    if (d[i] < 0) t = std::min(t, -x[i] / d[i]);
+  return t;
+}
+
+}  // namespace
+
+void PairInterior::start(const VelocityMatrix& H, const VecX& r, PairSystem& system) {
+  H_ = &H;
+  r_ = &r;
+  system_ = &system;
+  scale_ = -r.minCoeff();
+  u_.setZero(H.rows());
+  w_ = r.cwiseMax(scale_);
+  x_.setConstant(r.size(), kStartImpulse * scale_);
+  mu_ = x_.dot(w_) / static_cast<double>(r.size()) / (scale_ * scale_);
+}
+
+/// (du, dx, dw) for  H(u + du) = Jᵀ(x + dx),  w + dw = J(u + du) + r,  x w + x dw + w dx = target.
+void PairInterior::find_direction() {
+  push_ = (target_ - x_.cwiseProduct(miss_)).cwiseQuotient(w_);
+  right_ = -Hu_;
+  system_->add_transposed(push_, right_);
+  system_->solve(right_, du_);
+  system_->multiply(du_, dw_);
+  dw_ += miss_;
+  dx_ = (target_ - x_.cwiseProduct(dw_)).cwiseQuotient(w_) - x_;
+  work_ += system_->solve_flops();
+}
+
+double PairInterior::longest_step() const { return std::min(longest(x_, dx_), longest(w_, dw_)); }
+
+/// Correctors for the aim at hand, as long as they make the step longer.
+void PairInterior::centre(double aim) {
+  double t = longest_step();
+  for (int k = 0; k < kCorrectors && t < kLongEnough; ++k) {
+    const double further = std::min(1.0, kLonger * t + kAtLeastLonger);
+    for (Index i = 0; i < x_.size(); ++i) {
+      const double product = (x_[i] + further * dx_[i]) * (w_[i] + further * dw_[i]);
+      if (product < aim / kSpread)
+        target_[i] += aim / kSpread - product;
+      else if (product > aim * kSpread)
+        target_[i] += std::max(aim * kSpread - product, -aim * kSpread);
+    }
+    last_du_.swap(du_);
+    last_dx_.swap(dx_);
+    last_dw_.swap(dw_);
+    find_direction();
+    const double next = longest_step();
+    if (next < t) {
+      last_du_.swap(du_);
+      last_dx_.swap(dx_);
+      last_dw_.swap(dw_);
+    }
+    if (next < t + kWorthIt) return;
+    t = next;
+  }
+}
+
+bool PairInterior::advance() {
+  const auto n = static_cast<double>(x_.size());
+  work_ = system_->flops();
+  system_->multiply(u_, miss_);
+  miss_ += *r_ - w_;
+  H_->multiply(u_, Hu_);
+  weight_ = x_.cwiseQuotient(w_);
+  if (!weight_.allFinite() || !system_->factorize(weight_)) return false;
+  target_.setZero(x_.size());
+  find_direction();
+  const double mean = x_.dot(w_) / n, t = longest_step();
+  const double after = (x_ + t * dx_).dot(w_ + t * dw_) / n;
+  const double ratio = after / mean, aim = ratio * ratio * ratio * mean;
+  target_ = -dx_.cwiseProduct(dw_);
+  target_.array() += aim;
+  find_direction();
+  centre(aim);
+  double step = longest_step();
+  if (!(step > kLeastStep) || !du_.allFinite()) return false;
+  if (step < 1) step *= std::max(kShortOfBound, 1 - mu_);
+  u_ += step * du_;
+  x_ += step * dx_;
+  w_ += step * dw_;
+  mu_ = x_.dot(w_) / n / (scale_ * scale_);
+  return x_.minCoeff() > 0 && w_.minCoeff() > 0;
+}
+
+}  // namespace orthant::internal
