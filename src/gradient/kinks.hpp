@@ -40,8 +40,9 @@ struct Kinks {
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
                  const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
                  bool lands);
-/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`;
-/// the number itself.
-double pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in);
+/// The gap of a contact of the solve.
+double gap_at(const SolveContext& at, std::size_t contact);
+/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`.
+void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in);
 
 }  // namespace orthant::internal

@@ -237,17 +237,32 @@ void pull_gap(const Model& model, const Parameters& parameters, const SolveRecor
   reader.finish();
 }
 
-double pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in) {
+namespace {
+
+/// Values alone, for what is looked at often and pulled seldom.
+class Evaluate : public Reader<Evaluate, double> {
+ public:
+  explicit Evaluate(const SolveContext& context) : Reader(context) {}
+  double input(double value, VecX SolveInputs::*, Index) { return value; }
+  double number(double value, double SolveInputs::*) { return value; }
+};
+
+}  // namespace
+
+double gap_at(const SolveContext& at, std::size_t contact) {
+  Evaluate reader(at);
+  return geometry_of(reader, at.record.contacts.contacts[contact]).point.gap;
+}
+
+void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in) {
   SolveInputs one;
   one.set_zero(at.model);
   SolveOutputs weights;
   weights.gap = VecX::Constant(1, 1);
   taping::Tape tape;
   Pull reader(at, weights, tape, one);
-  double value = 0;
   const auto take = [&](const taping::Traced& y, double share) {
     weights.gap[0] = share;
-    value += share * y.v;
     reader.gap(0, y);
     reader.finish();
   };
@@ -255,11 +270,9 @@ double pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, 
   for (const auto& [contact, share] : kink.gaps)
     take(geometry_of(reader, at.record.contacts.contacts[contact]).point.gap, share);
   const double size = one.q.cwiseAbs().maxCoeff();
-  if (size > 0 && weight != 0) {  // not between bodies that do not move
-    in.q += weight / size * one.q;
-    in.parameters += weight / size * one.parameters;
-  }
-  return value;
+  if (!(size > 0)) return;  // between bodies that do not move
+  in.q += weight / size * one.q;
+  in.parameters += weight / size * one.parameters;
 }
 
 }  // namespace orthant::internal

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
@@ -144,8 +145,11 @@ struct StepGradient::Impl {
   void note_kinks(std::size_t stage, bool starts);
   void note_borders(const Stage& stage);
   void note_errors();
-  double pull_kink(std::size_t i, const internal::KinkScalar& kink, double weight,
-                   SolveInputs& in) const;
+  /// Where stage i ends: configuration and contacts alone.
+  SolveRecord end_of(std::size_t i) const;
+  internal::SolveContext context_of(std::size_t i, const SolveRecord& at) const {
+    return {*model, *parameters, record->u, at, stages[i].answer(), with_parameters};
+  }
   /// Carries the kinks of single numbers, and what contradicts redundant rows, to the start of the
   /// step.
   void find_open(OpenReason reason);
@@ -313,10 +317,11 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   internal::Kinks found =
       internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(),
                            starts && (i == 0 || r.q == record->before.q), trials.empty());
+  std::optional<SolveRecord> end;  // made where it is asked for
   std::erase_if(found.scalars, [&](const internal::KinkScalar& kink) {
     if (kink.at != internal::KinkScalar::At::End) return false;
-    SolveInputs none;
-    return std::abs(pull_kink(i, kink, 0, none)) > kink.width;
+    if (!end) end = end_of(i);
+    return std::abs(internal::gap_at(context_of(i, *end), kink.gaps[0].first)) > kink.width;
   });
   const bool lands = std::ranges::any_of(found.scalars, [](const internal::KinkScalar& kink) {
     return kink.at == internal::KinkScalar::At::End;
@@ -392,19 +397,11 @@ void StepGradient::Impl::note_errors() {
   }
 }
 
-double StepGradient::Impl::pull_kink(std::size_t i, const internal::KinkScalar& kink, double weight,
-                                     SolveInputs& in) const {
-  const SolveRecord& r = stages[i].record();
-  const auto pull = [&](const SolveRecord& at) {
-    return internal::pull_kink(
-        {*model, *parameters, record->u, at, stages[i].answer(), with_parameters}, kink, weight,
-        in);
-  };
-  if (kink.at != internal::KinkScalar::At::End) return pull(r);
+SolveRecord StepGradient::Impl::end_of(std::size_t i) const {
   SolveRecord end;
-  end.contacts = r.contacts;
-  boxplus(*model, r.q, stages[i].displacement(), end.q);
-  return pull(end);
+  end.contacts = stages[i].record().contacts;
+  boxplus(*model, stages[i].record().q, stages[i].displacement(), end.q);
+  return end;
 }
 
 void StepGradient::Impl::find_open(OpenReason reason) {
@@ -419,7 +416,10 @@ void StepGradient::Impl::find_open(OpenReason reason) {
       if (kinks[i][k].at != where) continue;
       begin();
       // Weights of their own, so that contacts of one face do not cancel.
-      (void)pull_kink(i, kinks[i][k], 1 + 0.5 * std::cos(1 + 2.4 * static_cast<double>(k)), in);
+      const SolveRecord end = where == internal::KinkScalar::At::End ? end_of(i) : SolveRecord{};
+      const SolveRecord& at = where == internal::KinkScalar::At::End ? end : stages[i].record();
+      internal::pull_kink(context_of(i, at), kinks[i][k],
+                          1 + 0.5 * std::cos(1 + 2.4 * static_cast<double>(k)), in);
     }
   };
   double by_left = 0;
