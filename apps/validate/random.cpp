@@ -49,8 +49,11 @@ std::string finding_text(Finding finding) { return std::string(name_of(finding))
 /// The first thing that keeps a certificate from being one; empty: nothing does.
 std::string obstacle_of(const SceneJudgement& one) {
   const RolloutCertificate& c = one.certificate;
-  if (c.certified() || c.steps == 0) return {};
-  const std::string& text = !c.exact ? c.reason : c.kinks > 0 ? c.kink : "step 0: rows on a border";
+  if (one.finding == Finding::Right || c.steps == 0 || (c.certified() && c.open.empty())) return {};
+  const std::string text = !c.exact                           ? c.reason
+                           : c.kinks > 0                      ? c.kink
+                           : c.floating > 0 || c.kink.empty() ? "step 0: rows on a border"
+                                                              : c.kink;
   // "step 3: 'b0' and 'b1' meet" -> "'' and '' meet": one line for all bodies.
   std::string out;
   bool inside = false;
@@ -183,10 +186,12 @@ std::string judge_file(const std::string& path, bool& failed) {
                     (one.what.empty() ? "" : " (" + one.what + ")") + "\n";
   const RolloutCertificate& c = one.certificate;
   out += line(
-      "certificate: %s, %d rows on a border, %d kinks, margin %.1e, %d impacts located%s%s%s%s\n",
+      "certificate: %s, %d rows on a border, %d kinks, %d inputs at a kink, margin %.1e, %d "
+      "impacts "
+      "located%s%s%s%s\n",
       c.exact ? "exact" : "not exact", static_cast<int>(c.floating), static_cast<int>(c.kinks),
-      c.margin, c.impacts, c.reason.empty() ? "" : "; ", c.reason.c_str(),
-      c.kink.empty() ? "" : "; ", c.kink.c_str());
+      static_cast<int>(c.open.size()), c.margin, c.impacts, c.reason.empty() ? "" : "; ",
+      c.reason.c_str(), c.kink.empty() ? "" : "; ", c.kink.c_str());
   out += line("%-28s %16s %16s %16s %9s\n", "input, times its size", "gradient", "left", "right",
               "error");
   for (const InputJudgement& i : one.inputs)

@@ -31,6 +31,7 @@ struct Input {
   std::string name;
   double size = 1, gradient = 0;
   const EdgeParameter* edge = nullptr;  // what the certificate says of it alone
+  const OpenInput* open = nullptr;      // the certificate has it at a kink
   std::function<void(double, Parameters&, State&, MatX&)> change;
 };
 
@@ -148,14 +149,23 @@ class Judge {
     std::vector<Input> inputs;
     const Model& model = scene_.model;
     const VecX& q = scene_.state.q;
+    const auto is_open = [&](InputKind kind, Index place) -> const OpenInput* {
+      const auto find = [&](OpenReason reason) {
+        return std::ranges::find(out.certificate.open, OpenInput{kind, place, 0, reason});
+      };
+      const auto end = out.certificate.open.end();
+      if (const auto one = find(OpenReason::Ambiguous); one != end) return &*one;
+      const auto one = find(OpenReason::Kink);
+      return one == end ? nullptr : &*one;
+    };
     const auto state = [&](Index at, const std::string& tail) {
-      inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr,
+      inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr, is_open(InputKind::Configuration, at),
                         [&model, &q, at](double e, Parameters&, State& x, MatX&) {
                           VecX d = VecX::Zero(model.v_size());
                           d[at] = e;
                           boxplus(model, q, d, x.q);
                         }});
-      inputs.push_back({"v/" + tail, 1, g.v[at], nullptr,
+      inputs.push_back({"v/" + tail, 1, g.v[at], nullptr, is_open(InputKind::Velocity, at),
                         [at](double e, Parameters&, State& x, MatX&) { x.v[at] += e; }});
     };
     for (const Body& body : model.bodies())
@@ -165,7 +175,7 @@ class Judge {
     for (Index i = nodes_begin; i < model.v_size(); ++i) state(i, "node." + std::to_string(i));
     for (Index i = 0; i < model.control_count(); ++i)
       inputs.push_back({"u/" + model.actuators()[static_cast<std::size_t>(i)].name + ".0", 1,
-                        g.u(i, 0), nullptr,
+                        g.u(i, 0), nullptr, is_open(InputKind::Control, i),
                         [i](double e, Parameters&, State&, MatX& u) { u(i, 0) += e; }});
     const ParameterTable& table = model.parameter_table();
     for (Index i = 0; i < table.size(); ++i) {
@@ -173,6 +183,7 @@ class Judge {
       for (const EdgeParameter& one : out.certificate.edges)
         if (one.place == i) edge = &one;
       inputs.push_back({table.name(i), size_of(i), g.parameters[i], edge,
+                        is_open(InputKind::Parameter, i),
                         [i](double e, Parameters& p, State&, MatX&) { p.values[i] += e; }});
     }
     return inputs;
@@ -289,14 +300,16 @@ class Judge {
     one.left = left.value;
     one.right = right.value;
     const bool exact = out.certificate.exact;
-    const bool certified = out.certificate.certified();
-    if (input.edge != nullptr && !input.edge->given) {  // "this number says nothing"
-      one.finding = certified ? Finding::Right : Finding::Cautious;
+    const bool certified = out.certificate.certified() && input.open == nullptr;
+    const bool ambiguous = input.open != nullptr && input.open->reason == OpenReason::Ambiguous;
+    // "This number says nothing"; one side of a number that has a kink there.
+    if (input.edge != nullptr && (!input.edge->given || input.open != nullptr)) {
+      one.finding = out.certificate.certified() ? Finding::Right : Finding::Cautious;
       return one;
     }
-    const Finding wrong = certified ? Finding::CertifiedWrong
-                          : exact   ? Finding::Mislabelled
-                                    : Finding::Inexact;
+    const Finding wrong = certified             ? Finding::CertifiedWrong
+                          : exact && !ambiguous ? Finding::Mislabelled
+                                                : Finding::Inexact;
     const Finding kink = certified ? Finding::UnlabelledKink : Finding::NamedKink;
     const Finding good = certified ? Finding::Right : Finding::Cautious;
     const auto error_to = [&](double value) {

@@ -13,6 +13,8 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kStill = 1e-10;  // of the speeds of a contact: slower does not slide or roll
+constexpr double kNoticed =
+    1e-7;  // of a number of size 1 with a kink: smaller changes are rounding
 
 /// What a small coefficient would add to a contact: impulse, torque, and the row of its normal.
 struct Response {
@@ -223,6 +225,29 @@ void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
       });
 }
 
+void note_open(const OpenInput& one, std::vector<OpenInput>& open) {
+  const auto at = std::ranges::lower_bound(open, one);
+  if (at == open.end() || *at != one) open.insert(at, one);
+}
+
+void find_open(const StepCotangent& kink, const Parameters& parameters, double h,
+               const OpenInput& as, std::vector<OpenInput>& open) {
+  const auto note = [&](InputKind kind, const VecX& by, double noticed) {
+    for (Index i = 0; i < by.size(); ++i)
+      if (std::abs(by[i]) > noticed)
+        note_open({kind, i, kind == InputKind::Control ? as.step : 0, as.reason}, open);
+  };
+  // A velocity moves bodies by h, a force by about h².
+  note(InputKind::Configuration, kink.q, kNoticed);
+  note(InputKind::Velocity, kink.v, kNoticed * h);
+  note(InputKind::Control, kink.u, kNoticed * h * h);
+  for (Index i = 0; i < kink.parameters.size(); ++i) {
+    const double value = std::abs(parameters.values[i]);
+    if (std::abs(kink.parameters[i]) * (value == 0 ? 1 : value) > kNoticed)
+      note_open({InputKind::Parameter, i, 0, as.reason}, open);
+  }
+}
+
 void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to) {
   for (const EdgeParameter& edge : from) {
     const auto at = std::ranges::lower_bound(to, edge.place, {}, &EdgeParameter::place);
@@ -251,14 +276,17 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
       if (x[shape.offset_begin + i] != 0) return;
     for (Index i = 0; i < numbers; ++i) note(shape.offset_begin + i, false);
   };
+  const bool pyramid = record.rows.friction == FrictionModel::Pyramid;
   // `rows`: friction 0 has rows all the same, those of rolling; two equal ones have no slope there.
   const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps, bool rows) {
     for (const Coefficient which : kCoefficients)
       for (const Source& source : sources_of(model, parameters, a, b, which)) {
         const bool zero = x[source.place] == 0;
         const bool one = which == Coefficient::Restitution && x[source.place] == 1;
+        // A pyramid has no rows for rolling: with friction 0 they are there, with a little not.
+        const bool other_rows = rows && (source.kink || pyramid);
         const bool given = rigid && source.given && !(jumps && which == Coefficient::Restitution) &&
-                           !(rows && source.kink && which == Coefficient::Friction);
+                           !(other_rows && which == Coefficient::Friction);
         if (zero) note(source.place, given);
         if (one) note(source.place, true);
         if (source.kink && !zero) note(source.place, false);

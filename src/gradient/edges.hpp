@@ -25,6 +25,12 @@ void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
 /// The coefficients at an edge of the contacts of a solve that push: added to `edges`, by place.
 void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
                 std::span<const ContactBlock> blocks, std::vector<EdgeParameter>& edges);
+/// The inputs that `kink`, of size 1, changes with: added to `open` with the step (controls) and
+/// the reason of `as`.
+void find_open(const StepCotangent& kink, const Parameters& parameters, double h,
+               const OpenInput& as, std::vector<OpenInput>& open);
+/// Adds one to a sorted list.
+void note_open(const OpenInput& one, std::vector<OpenInput>& open);
 /// Adds those of one list to another; what is not given in one is not in both.
 void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to);
 

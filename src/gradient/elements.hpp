@@ -187,6 +187,20 @@ ScalarOf<R> slope_at(R& r, const TimeTable& table, double t) {
   return (r.parameter(at) - r.parameter(at - 1)) / T(table.times[i] - table.times[i - 1]);
 }
 
+/// Length of a spring less its length at rest.
+template <class R>
+ScalarOf<R> spring_stretch(R& r, const Force& spring) {
+  using T = ScalarOf<R>;
+  using std::sqrt;
+  const bool planar = r.x.model.body(spring.a != kWorld ? spring.a : spring.b).planar;
+  const int n = planar ? 2 : 3;
+  T x[9];
+  r.parameters(spring.parameter_begin, 2 * n + 3, x);
+  const Vec3T<T> d = transform(r.place(spring.a).pose, linear_part(planar, x)) -
+                     transform(r.place(spring.b).pose, linear_part(planar, x + n));
+  return sqrt(d.squaredNorm()) - x[2 * n + 2];
+}
+
 template <class R>
 void force_element(R& r, const Force& force, double t) {
   using T = ScalarOf<R>;

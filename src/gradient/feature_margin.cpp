@@ -15,13 +15,21 @@ struct Placed {
   ShapeView<double> view;
   Quat p;
 
-  Vec3 edge(const HullEdge& e) const {
-    return rotate(p, Vec3(core_vertex(view, e.v1) - core_vertex(view, e.v0))).normalized();
+  Vec3 edge(Index v0, Index v1) const {
+    return rotate(p, Vec3(core_vertex(view, v1) - core_vertex(view, v0))).normalized();
   }
+  Vec3 edge(const HullEdge& e) const { return edge(e.v0, e.v1); }
   double at_vertex(Index vertex, const Vec3& n) const {
+    const HullTopology& hull = *view.topology;
     double margin = 1;
-    for (const HullEdge& e : view.topology->edges)
-      if (e.v0 == vertex || e.v1 == vertex) margin = std::min(margin, std::abs(edge(e).dot(n)));
+    const auto look = [&](Index v0, Index v1) {
+      if (v0 == vertex || v1 == vertex) margin = std::min(margin, std::abs(edge(v0, v1).dot(n)));
+    };
+    for (const HullEdge& e : hull.edges) look(e.v0, e.v1);
+    if (!hull.edges.empty()) return margin;
+    for (Index f = 0; f < hull.face_count(); ++f)  // in the plane: sides
+      look(hull.face_vertex[hull.face_start[f]], hull.face_vertex[hull.face_start[f] + 1]);
+    if (hull.face_count() == 0 && hull.vertex_count == 2) look(0, 1);  // a segment
     return margin;
   }
 };

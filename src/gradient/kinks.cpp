@@ -15,6 +15,7 @@ constexpr double kAtRest = 1e-9;   // of a spring: this near its rest length, re
 constexpr double kAtLimit = 1e-9;  // of a coordinate: this near its limit [m, rad]
 constexpr double kFlat = 1e-6;     // of a ring on a plane: their angle [rad]
 constexpr double kFlush = 1e-9;    // gaps of two faces that differ by less, of their size
+constexpr double kLanded = 10;     // gaps that linear rows leave, in tolerances: about 0
 
 class Finder {
  public:
@@ -39,8 +40,9 @@ class Finder {
       };
       const double length = (end(force.a, p) - end(force.b, p + n)).norm();
       const double stiffness = p[2 * n], rest = p[2 * n + 2];
-      if (stiffness > 0 && rest > 0 && std::abs(length - rest) <= kAtRest * rest)
-        note(out.here, "spring '" + force.name + "' is at its rest length");
+      if (!(stiffness > 0 && rest > 0 && std::abs(length - rest) <= kAtRest * rest)) continue;
+      out.scalars.push_back({.spring = &force});
+      name_first("spring '" + force.name + "' is at its rest length");
     }
   }
 
@@ -53,10 +55,10 @@ class Finder {
       if (!pushes(blocks_[c]) || blocks_[c].material.compliance > 0) continue;
       // The bias is ε D_n v, whatever the gap.
       if (!impact && blocks_[c].branch == BiasBranch::Restitution) continue;
-      if (std::abs(contacts[c].gap) <= tolerance(contacts[c]))
-        note(out.start,
-             name(contacts[c]) + (impact ? " meet at the very start of the step"
-                                         : " touch at the start: gap 0 to the tolerance"));
+      if (std::abs(contacts[c].gap) > tolerance(contacts[c])) continue;
+      out.scalars.push_back({.gaps = {{c, 1.0}}, .at = KinkScalar::At::Start});
+      name_first(name(contacts[c]) + (impact ? " meet at the very start of the step"
+                                             : " touch at the start: gap 0 to the tolerance"));
     }
     const std::size_t first = contacts.size();
     const std::vector<FlexibleContact>& flexible = r_.contacts.flexible;
@@ -74,15 +76,34 @@ class Finder {
     }
   }
 
-  /// Faces that close on each other flush, or start so: either body's may give the normal. Later
-  /// they stay flush whatever is varied.
+  /// Contacts that the rows close, which are linear: what is left of the gap is projected where it
+  /// is an overlap and stays where it is open. To be looked at where the solve ends.
+  void find_landings() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c)
+      if (blocks_[c].branch == BiasBranch::Gap && blocks_[c].material.compliance == 0 &&
+          pushes(blocks_[c]) && contacts[c].gap > tolerance(contacts[c]))
+        out.scalars.push_back({.gaps = {{c, 1.0}},
+                               .at = KinkScalar::At::End,
+                               .width = kLanded * tolerance(contacts[c])});
+  }
+
+  /// Faces that close on each other flush, or start so: either body's may give the normal. Faces
+  /// that rest on each other stay flush whatever is varied before.
   void find_flush(bool starts) {
     const std::vector<Contact>& contacts = r_.contacts.contacts;
     for (std::size_t c = 0; c < contacts.size() && c < blocks_.size();) {
       std::size_t end = c + 1;
       while (end < contacts.size() && pair_of(contacts[end].key) == pair_of(contacts[c].key)) ++end;
-      if (is_flush(c, end) && (starts || contacts[c].gap > tolerance(contacts[c])))
-        note(starts ? out.start : out.here, name(contacts[c]) + " meet with flush faces");
+      if (is_flush(c, end) && (starts || contacts[c].gap > tolerance(contacts[c]))) {
+        KinkScalar tilt;
+        for (std::size_t i = c; i < end; ++i) tilt.gaps.emplace_back(i, std::cos(2.4 * (i - c)));
+        double mean = 0;
+        for (const auto& [i, weight] : tilt.gaps) mean += weight / static_cast<double>(end - c);
+        for (auto& [i, weight] : tilt.gaps) weight -= mean;
+        out.scalars.push_back(std::move(tilt));
+        name_first(name(contacts[c]) + " meet with flush faces");
+      }
       c = end;
     }
   }
@@ -119,6 +140,9 @@ class Finder {
  private:
   void note(Index& count, const std::string& what) {
     ++count;
+    name_first(what);
+  }
+  void name_first(const std::string& what) {
     if (out.what.empty()) out.what = what;
   }
   bool pushes(const ContactBlock& block) const { return r_.solution.lambda[block.row] > 0; }
@@ -159,7 +183,8 @@ class Finder {
 }  // namespace
 
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
-                 const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts) {
+                 const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
+                 bool lands) {
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return {};
   Finder finder(model, parameters, settings, record, blocks);
   if (starts) finder.find_closed();
@@ -167,6 +192,9 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
   finder.find_rings();
   finder.find_dead_band();
   if (record.kind != SolveKind::Impact) finder.find_springs();
+  if (lands && record.kind == SolveKind::Step &&
+      settings.stabilisation == Stabilisation::Projection)
+    finder.find_landings();
   return std::move(finder.out);
 }
 

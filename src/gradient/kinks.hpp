@@ -8,20 +8,41 @@
 
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "gradient/reader.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 #include "orthant/gradient/step.hpp"
 
 namespace orthant::internal {
 
-struct Kinks {
-  Index here = 0;    ///< whatever led to this solve
-  Index start = 0;   ///< of the state it begins at, where that is varied by itself
-  std::string what;  ///< the first, in words
+/// A number that the data of a solve have a kink in: changes that keep it meet none.
+///   closed contact  its gap;   flush faces  differences of their gaps;   spring  its stretch;
+///   landing contact its gap at the end, which a projection undoes where it is an overlap
+struct KinkScalar {
+  const Force* spring = nullptr;
+  std::vector<std::pair<std::size_t, double>> gaps = {};  ///< Σ weight · gap of the contact
+  /// Where it is taken: where the solve begins, where the step does, or where the solve ends.
+  enum class At : std::uint8_t { Solve, Start, End } at = At::Solve;
+  double width = 0;  ///< End: nearer to 0 than this it is at its kink
 };
 
-/// `starts`: the solve stands at the state its step begins at.
+struct Kinks {
+  Index here = 0;                   ///< that any change may meet, whatever led to this solve
+  Index start = 0;                  ///< of the state it begins at, where that is varied by itself
+  std::vector<KinkScalar> scalars;  ///< kinks of single numbers
+  std::string what;                 ///< the first, in words
+};
+
+/// `starts`: the solve stands at a state that may be varied in any way; `lands`: where it
+/// ends is looked at.
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
-                 const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts);
+                 const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
+                 bool lands);
+/// The gap of a contact of the solve.
+double gap_at(const SolveContext& at, std::size_t contact);
+/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`.
+void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in);
 
 }  // namespace orthant::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/redundancy.cpp: impulses that are not unique, and a derivative that depends on them.
 //   D_Cᵀν = 0: λ + ν is an answer as well. Test (ii) of the derivative: dD_Cᵀν moves nothing.
+//   yᵀA = 0: a change of the data must keep yᵀ(its right-hand side) = 0, test (i).
 // A random x has a part in the null space of the system A; y with A y = A x has none of it, so
 // ν = x − y. One solve finds a direction, and as the test is linear, one direction tells.
 #include <algorithm>
@@ -17,23 +18,29 @@ constexpr double kHolds = 1e-8;    // A ν of |ν|
 constexpr double kMoves = 1e-5;    // of a null vector: its velocities, less is rounding
 }  // namespace
 
+VecX SolutionGradient::Impl::null_vector(bool transposed) {
+  VecX any = VecX::Zero(nv + nc + nl);
+  for (Index i = nv; i < any.size(); ++i) any[i] = std::cos(1.0 + 2.4 * i) + 1.5;
+  apply(any, transposed, rhs);
+  if (!(rhs.norm() > 0)) {
+    unknown.setZero(rhs.size());
+  } else if (!(refine(transposed) <= kHolds)) {
+    return {};  // another error, which solve() reports
+  }
+  any -= unknown;
+  if (!(any.tail(nc + nl).norm() > kNothing * std::sqrt(static_cast<double>(nc + nl)))) return {};
+  return any.cwiseProduct(transposed ? row_scale : column_scale);
+}
+
 void SolutionGradient::Impl::find_free() {
   if (searched) return;
   searched = true;
   free = {};
   if (nc + nl < 2) return;
-  VecX any = VecX::Zero(nv + nc + nl);
-  for (Index i = nv; i < any.size(); ++i) any[i] = std::cos(1.0 + 2.4 * i) + 1.5;
-  apply(any, false, rhs);
-  if (!(rhs.norm() > 0)) {
-    unknown.setZero(rhs.size());
-  } else if (!(refine(false) <= kHolds)) {
-    return;  // another error, which solve() reports
-  }
-  any -= unknown;
-  if (!(any.tail(nc + nl).norm() > kNothing * std::sqrt(static_cast<double>(nc + nl)))) return;
-  const bool moves = any.head(nv).norm() > kMoves * any.tail(nc + nl).norm();
-  const VecX nu = any.cwiseProduct(column_scale);
+  const VecX nu = null_vector(false);
+  if (nu.size() == 0) return;
+  const VecX scaled = nu.cwiseQuotient(column_scale);
+  const bool moves = scaled.head(nv).norm() > kMoves * scaled.tail(nc + nl).norm();
   const double size = nu.tail(nc + nl).cwiseAbs().maxCoeff();
   double wanted = 0;
   if (nc > 0) wanted = std::max(wanted, x.gamma.cwiseAbs().maxCoeff());
@@ -43,6 +50,13 @@ void SolutionGradient::Impl::find_free() {
   free.lambda = (wanted / size) * nu.tail(nl);
   if (moves) free.v = (wanted / size) * nu.head(nv);
   certificate.redundant = true;
+}
+
+void SolutionGradient::Impl::find_dependent() {
+  if (searched_rows) return;
+  searched_rows = true;
+  dependent = {};
+  if (const VecX y = null_vector(true); y.size() > 0) by_equations(y, dependent);
 }
 
 namespace internal {
@@ -221,25 +235,23 @@ void Stage::compare_impulses(const SolveInputs& found, const SolveInputs& other)
       differ(found.parameters.cwiseProduct(size), other.parameters.cwiseProduct(size)) ||
       std::abs(found.duration - other.duration) >
           kDepends * std::max(std::abs(found.duration), std::abs(other.duration))) {
-    if (starts_) {
-      reason_ = kAmbiguous;
-    } else {  // a change of the start may not get here
-      const double largest =
-          std::max({found.q.cwiseAbs().maxCoeff(), found.v.cwiseAbs().maxCoeff(),
-                    other.q.cwiseAbs().maxCoeff(), other.v.cwiseAbs().maxCoeff()});
-      add_contradiction(found, other, largest);
-    }
+    const double largest = std::max({found.q.cwiseAbs().maxCoeff(), found.v.cwiseAbs().maxCoeff(),
+                                     other.q.cwiseAbs().maxCoeff(), other.v.cwiseAbs().maxCoeff()});
+    add_contradiction(OpenReason::Ambiguous, found, other, largest);
   }
 }
 
-void Stage::add_contradiction(const SolveInputs& from, const SolveInputs& to, double size) {
+void Stage::add_contradiction(OpenReason reason, const SolveInputs& from, const SolveInputs& to,
+                              double size) {
   if (!(size > 0)) return;
-  if (!contradicts_) against_.set_zero(*context_.model);
-  contradicts_ = true;
-  against_.q += (to.q - from.q) / size;
-  against_.v += (to.v - from.v) / size;
-  against_.u += (to.u - from.u) / size;
-  against_.parameters += (to.parameters - from.parameters) / size;
+  Against& one = against_[static_cast<std::size_t>(reason)];
+  if (!one.any) one.by.set_zero(*context_.model);
+  one.any = true;
+  one.by.q += (to.q - from.q) / size;
+  one.by.v += (to.v - from.v) / size;
+  one.by.u += (to.u - from.u) / size;
+  one.by.parameters += (to.parameters - from.parameters) / size;
+  one.by.duration += (to.duration - from.duration) / size;
 }
 
 void Stage::compare_tangents(const VecX& by_other, const VecX& found) {

@@ -123,7 +123,7 @@ class Choices {
       StepCotangent now;
       if (largest(other.by) > kNoticed * size_) {
         now = step.pull_back(other.by);
-        add(now, other);
+        add(now, index, other);
       } else {
         now.q.setZero(before.q.size());
         now.v.setZero(before.v.size());
@@ -136,7 +136,7 @@ class Choices {
         change.v -= before.v;
         change.u -= before.u;
         change.parameters -= before.parameters;
-        add(change, other);
+        add(change, index, other);
         now.q += change.q;
         now.v += change.v;
       }
@@ -150,25 +150,29 @@ class Choices {
     return largest(other_[0].by) <= kNoticed * size_ && largest(other_[1].by) <= kNoticed * size_;
   }
 
-  /// Takes rows off the certificate whose side shows nowhere but in parameters, which are named.
+  /// Takes rows off the certificate where all that another side changes is known: these inputs are
+  /// named.
   void settle(const VecX& by_parameters, RolloutCertificate& all) const {
     if (all.floating == 0) return;
-    bool settled = active_ && all.exact;
-    std::vector<EdgeParameter> open;
-    for (const Other& other : other_) {
-      const double most = kNoticed * size_;
-      settled = settled && largest(other.by) <= most && other.by_controls <= most;
-      for (Index i = 0; i < other.parameters.size(); ++i) {
-        const EdgeParameter one{i, false};
-        if (std::abs(other.parameters[i]) > 100 * kNoticed * std::abs(by_parameters[i]) + most)
-          internal::merge_edges({&one, 1}, open);
-      }
-    }
-    if (settled) {
-      all.floating = all.floating_steps = 0;
-      internal::merge_edges(open, all.edges);
-    } else {  // which side a coefficient leaves its edge to, nobody asked
+    if (!active_ || !all.exact) {  // which side a coefficient leaves its edge to, nobody asked
       for (EdgeParameter& edge : all.edges) edge.given = false;
+      return;
+    }
+    all.floating = all.floating_steps = 0;
+    const double most = kNoticed * size_;
+    const auto note = [&](InputKind kind, Index place, double by, double noticed) {
+      if (std::abs(by) > noticed) internal::note_open({kind, place, 0}, all.open);
+    };
+    for (const Other& other : other_) {
+      for (Index i = 0; i < other.by.q.size(); ++i) {
+        note(InputKind::Configuration, i, other.by.q[i], most);
+        note(InputKind::Velocity, i, other.by.v[i], most);
+      }
+      for (Index i = 0; i < other.parameters.size(); ++i)
+        note(InputKind::Parameter, i, other.parameters[i],
+             100 * kNoticed * std::abs(by_parameters[i]) + most);
+      for (const auto& [input, by] : other.controls)
+        if (by > most) internal::note_open(input, all.open);
     }
   }
 
@@ -178,10 +182,12 @@ class Choices {
     SettingsOfSteps settings{StepGradientSettings{}};
     StateCotangent by;
     VecX parameters;
-    double by_controls = 0;
+    std::vector<std::pair<OpenInput, double>> controls;
   };
-  static void add(const StepCotangent& change, Other& other) {
-    other.by_controls = std::max(other.by_controls, largest(change.u));
+  static void add(const StepCotangent& change, Index step, Other& other) {
+    for (Index i = 0; i < change.u.size(); ++i)
+      if (change.u[i] != 0)
+        other.controls.emplace_back(OpenInput{InputKind::Control, i, step}, std::abs(change.u[i]));
     if (other.parameters.size() == 0) other.parameters.setZero(change.parameters.size());
     other.parameters += change.parameters;
   }
@@ -191,56 +197,54 @@ class Choices {
   Other other_[2];
 };
 
-/// Redundant rows must stay consistent under every change of the start: what would contradict them
-/// in a step is carried back to it. Most of it ends on the way, for contacts stay closed.
-class Contradictions {
+/// Numbers that must not change (StepGradient::kink), carried back to the start: the inputs they
+/// change with are at a kink. Most end on the way, for contacts stay closed.
+class OpenInputs {
  public:
-  void pull(Index index, StepGradient& step) {
+  explicit OpenInputs(OpenReason reason) : reason_(reason) {}
+
+  void pull(Index index, StepGradient& step, const RolloutTape& tape) {
+    const auto note = [&](const StepCotangent& now) {
+      // Parameters are added up: what one step undoes of another is rounding.
+      if (by_parameters_.size() == 0) by_parameters_.setZero(now.parameters.size());
+      by_parameters_ += now.parameters.cwiseAbs();
+      internal::find_open({.q = {}, .v = {}, .u = now.u, .parameters = {}}, tape.parameters,
+                          tape.settings.h, {.step = index, .reason = reason_}, open_);
+    };
     if (largest(by_) > kEnded) {
-      const StepCotangent now = step.pull_back(by_);
-      by_ = {now.q, now.v};
-      by_controls_ = std::max(by_controls_, largest(now.u));
-      add(now.parameters);
+      StepCotangent now = step.pull_back(by_);
+      note(now);
+      by_ = {std::move(now.q), std::move(now.v)};
     } else {
       by_ = {};
     }
-    const StepCotangent* here = step.contradiction();
+    const StepCotangent* here = step.kink(reason_);
     if (here == nullptr) return;
-    if (index > 0) {  // of the first step the certificate has it
-      if (by_.q.size() == 0) by_ = {VecX::Zero(here->q.size()), VecX::Zero(here->v.size())};
-      by_.q += here->q;
-      by_.v += here->v;
-      step_ = index;
-    }
-    by_controls_ = std::max(by_controls_, largest(here->u));
-    add(here->parameters);
+    if (by_.q.size() == 0) by_ = {VecX::Zero(here->q.size()), VecX::Zero(here->v.size())};
+    by_.q += here->q;
+    by_.v += here->v;
+    note(*here);
+    step_ = index;
+    what_ = step.certificate().kink;
   }
 
-  void note(const VecX& parameters, RolloutCertificate& all) const {
-    if (std::max(largest(by_), by_controls_) > kContradicts) {
-      ++all.kinks;
-      if (all.kink.empty()) {
-        all.first_kink = step_;
-        all.kink = "step " + std::to_string(step_) + ": a change contradicts redundant contacts";
-      }
-    }
-    for (Index i = 0; i < parameters_.size(); ++i) {
-      const double size = parameters[i] == 0 ? 1 : std::abs(parameters[i]);
-      const EdgeParameter one{i, false};
-      if (std::abs(parameters_[i]) * size > kContradicts)
-        internal::merge_edges({&one, 1}, all.edges);
-    }
+  void note(const RolloutTape& tape, RolloutCertificate& all) const {
+    std::vector<OpenInput> open = open_;
+    internal::find_open({by_.q, by_.v, {}, by_parameters_}, tape.parameters, tape.settings.h,
+                        {.reason = reason_}, open);
+    for (const OpenInput& one : open) internal::note_open(one, all.open);
+    if (open.empty() || !all.kink.empty()) return;
+    all.first_kink = step_;
+    all.kink = "step " + std::to_string(step_) + ": " + what_;
   }
 
  private:
-  static constexpr double kEnded = 1e-10, kContradicts = 1e-7;  // of terms of size 1
-  void add(const VecX& parameters) {
-    if (parameters_.size() == 0) parameters_.setZero(parameters.size());
-    parameters_ += parameters.cwiseAbs();
-  }
+  static constexpr double kEnded = 1e-10;  // of numbers of size 1
+  OpenReason reason_;
   StateCotangent by_;
-  VecX parameters_;
-  double by_controls_ = 0;
+  VecX by_parameters_;
+  std::vector<OpenInput> open_;
+  std::string what_;
   Index step_ = 0;
 };
 
@@ -367,7 +371,7 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   Records records(tape);
   const SettingsOfSteps settings(gradient);
   Choices choices(tape.settings, gradient);
-  Contradictions contradictions;
+  OpenInputs kinks(OpenReason::Kink), ambiguities(OpenReason::Ambiguous);
   double size = 0;  // largest derivative by a state so far
   double size_of_loss = 0;
   StepCotangent before;
@@ -377,21 +381,22 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     const std::span<const SolveCotangent> solves =
         loss.solves.empty() ? std::span<const SolveCotangent>()
                             : std::span<const SolveCotangent>(loss.solves[i]);
-    // What rounding left of a derivative that ended: a product of it says nothing. Kinks are named
-    // all the same, another side may go on.
+    // What rounding left of a derivative that ended: a product of it says nothing. Kinks are looked
+    // for all the same, another side may go on.
     if (size == 0) size_of_loss = largest(g);
     size = std::max(size, largest(g));
     if (solves.empty() && largest(g) < kRounding * size && choices.ended()) {
       g.q.setZero();
       g.v.setZero();
-      note(step.certificate(), i, out.certificate);
-      continue;
     }
     step.pull_back(g, solves, before);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
     note(step.certificate(), i, out.certificate);
-    if (out.certificate.exact) contradictions.pull(i, step);
+    if (out.certificate.exact) {
+      kinks.pull(i, step, tape);
+      ambiguities.pull(i, step, tape);
+    }
     if (out.certificate.exact)
       choices.pull(tape, i, records.at(i), step, g, solves, before,
                    step.certificate().floating > 0);
@@ -399,7 +404,8 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     g.v.swap(before.v);
   }
   choices.settle(out.parameters, out.certificate);
-  contradictions.note(tape.parameters.values, out.certificate);
+  kinks.note(tape, out.certificate);
+  ambiguities.note(tape, out.certificate);
   if (largest(StateCotangent{g.q, g.v}) > kGrowth * size_of_loss) refuse_growth(out.certificate);
   add_loss(0);
   out.q = std::move(g.q);

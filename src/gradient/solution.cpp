@@ -98,7 +98,7 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
   std::vector<ContactState> states = std::move(m.certificate.states);  // their memory
   m.certificate = {};
   m.certificate.states = std::move(states);
-  m.probed = m.searched = false;
+  m.probed = m.searched = m.searched_rows = false;
   m.nv = problem.velocity_count();
   m.nc = problem.bilateral_count();
   m.nl = problem.row_count();
@@ -155,18 +155,22 @@ void SolutionGradient::adjoint(const Solution& by, ResidualDerivative& d) {
   }
   VecX& a = m.outgoing;
   m.solve(in, true, a);
-  const auto a_lambda = a.tail(m.nl);
-  d.balance = a.head(m.nv);
-  d.bilateral = -a.segment(m.nv, m.nc);
-  m.law_part = a_lambda;
-  m.apply_tpg(m.law_part, true, d.blocks);
-  d.blocks = -d.blocks;
+  m.by_equations(a, d);
   if (by.w.size() > 0) d.blocks += by.w;
-  for (VecX* x : {&d.mu, &d.mu_r, &d.lo, &d.hi}) x->setZero(p.block_count());
-  for (std::size_t c = 0; c < m.blocks.size(); ++c) {
-    const BlockDerivative& B = m.blocks[c];
-    for (int r = 0; r < p.laws[c].dim; ++r) {
-      const double al = a_lambda[m.offset[c] + r];
+}
+
+void SolutionGradient::Impl::by_equations(const VecX& a, ResidualDerivative& d) {
+  const auto a_lambda = a.tail(nl);
+  d.balance = a.head(nv);
+  d.bilateral = -a.segment(nv, nc);
+  law_part = a_lambda;
+  apply_tpg(law_part, true, d.blocks);
+  d.blocks = -d.blocks;
+  for (VecX* law : {&d.mu, &d.mu_r, &d.lo, &d.hi}) law->setZero(p->block_count());
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const BlockDerivative& B = blocks[c];
+    for (int r = 0; r < p->laws[c].dim; ++r) {
+      const double al = a_lambda[offset[c] + r];
       d.mu[static_cast<Index>(c)] += B.by_mu[r] * al;
       d.mu_r[static_cast<Index>(c)] += B.by_mu_r[r] * al;
       d.lo[static_cast<Index>(c)] += B.by_lo[r] * al;
@@ -284,6 +288,11 @@ Solution SolutionGradient::push_forward(const ProblemDerivative& change) {
 const Solution& SolutionGradient::free_impulse() {
   impl_->find_free();
   return impl_->free;
+}
+
+const ResidualDerivative& SolutionGradient::dependent_equations() {
+  impl_->find_dependent();
+  return impl_->dependent;
 }
 
 }  // namespace orthant

@@ -36,8 +36,9 @@ struct SolutionGradient::Impl {
   VecX rhs, unknown, defect, trial, product;
   VecX incoming, outgoing, law_part;  // of a product
   JudgeWorkspace judged;
-  Solution free;  // see free_impulse()
-  bool searched = false;
+  Solution free;                 // see free_impulse()
+  ResidualDerivative dependent;  // see dependent_equations()
+  bool searched = false, searched_rows = false;
 
   void differentiate_laws(const ProblemScale& scale);
   /// Rows of pyramids that are on no border: of contacts that stick, or are open.
@@ -70,8 +71,15 @@ struct SolutionGradient::Impl {
   /// Forwards a singular system may well have a solution, one of many: only the transposed one
   /// shows. Asks it once, where a contact could be let go.
   void probe();
+  /// x of the null space of A or Aᵀ, unscaled, from one solve: what is left of a vector without its
+  /// part in the range. Empty: there is none.
+  VecX null_vector(bool transposed);
   /// Fills `free`, once.
   void find_free();
+  /// Fills `dependent`, once.
+  void find_dependent();
+  /// By the equations, of a solution a of the transposed system.
+  void by_equations(const VecX& a, ResidualDerivative& d);
 };
 
 }  // namespace orthant

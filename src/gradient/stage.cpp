@@ -96,7 +96,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   round_end_.clear();
   reason_.clear();
   starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
-  contradiction_known_ = contradicts_ = false;
+  contradiction_known_ = false;
+  for (Against& one : against_) one.any = false;
   const Model& model = x.model;
   const Parameters& parameters = x.parameters;
   const StepSettings& settings = x.settings;

@@ -52,11 +52,17 @@ class Stage {
   void pull_gain(SolveInputs& in);
   double push_gain(const SolveInputs& direction, const VecX& dv) const;
 
-  /// ν·(D v + F λ + b) of impulses ν that are not unique, by the inputs, of size 1: a change of the
-  /// inputs that changes it contradicts redundant rows. Null: none; known after pull().
-  const SolveInputs* contradiction() const { return contradicts_ ? &against_ : nullptr; }
+  /// A combination of dependent equations by the inputs, of size 1: a change of the inputs that
+  /// changes it contradicts redundant rows. Null: none; known after pull().
+  /// Ambiguous: what other impulses would change of the derivative by the inputs.
+  const SolveInputs* contradiction(OpenReason reason) const {
+    const Against& one = against_[static_cast<std::size_t>(reason)];
+    return one.any ? &one.by : nullptr;
+  }
 
   const SolveRecord& record() const { return *context_.record_; }
+  const Solution& answer() const { return gradient_->answer(); }
+  const VecX& displacement() const { return delta_; }
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
   const CanonicalProblem& problem() const { return assembly_.problem; }
   const std::vector<ContactBlock>& blocks() const { return assembly_.blocks; }
@@ -130,7 +136,8 @@ class Stage {
   /// they differ.
   void compare_impulses(const SolveInputs& found, const SolveInputs& other);
   /// Adds (to − from)/size to against_.
-  void add_contradiction(const SolveInputs& from, const SolveInputs& to, double size);
+  void add_contradiction(OpenReason reason, const SolveInputs& from, const SolveInputs& to,
+                         double size);
   /// What a change must not do to redundant rows, once.
   void find_contradiction(const Solution& free);
   /// Rows of a solve that carry these impulses all stick.
@@ -155,8 +162,12 @@ class Stage {
   ProblemScale scale_;
   std::optional<SolutionGradient> gradient_;
   std::string reason_;
-  bool contradiction_known_ = false, contradicts_ = false;
-  SolveInputs against_;
+  bool contradiction_known_ = false;
+  struct Against {
+    bool any = false;
+    SolveInputs by;
+  };
+  Against against_[2];  // by OpenReason
   Index ties_ = 0;
   double feature_margin_ = 1;
   SolveOutputs weights_;  // of pull()

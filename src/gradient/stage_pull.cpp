@@ -4,6 +4,7 @@
 #include "gradient/contact_adjoint.hpp"
 #include "gradient/edges.hpp"
 #include "gradient/joint_adjoint.hpp"
+#include "gradient/kinks.hpp"
 #include "gradient/stage_walk.hpp"
 
 namespace orthant::internal {
@@ -168,18 +169,29 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
 void Stage::find_contradiction(const Solution& free) {
   if (contradiction_known_) return;
   contradiction_known_ = true;
-  if (!all_stick(free)) return;
+  // Rows that stick depend on each other as their impulses do; those that slide in another way.
+  ResidualDerivative rows;
+  if (all_stick(free)) {
+    rows = zero_residual(assembly_.problem);
+    rows.blocks = free.lambda;
+    rows.bilateral = free.gamma;
+  } else {
+    rows = gradient_->dependent_equations();
+  }
+  if (rows.blocks.size() == 0) return;
   // Once as it is, and once with all terms of one sign: how large they are.
   SolveInputs with[2];
   taping::Tape tape;
   const SolveContext x = context(*context_.record_);
   SolveOutputs weights;
   weights.delta.setZero(context_.model->v_size());
-  weights.equations = zero_residual(assembly_.problem);
+  weights.equations = rows;
   for (const bool terms : {false, true}) {
     with[terms].set_zero(*context_.model);
-    weights.equations.blocks = terms ? VecX(free.lambda.cwiseAbs()) : free.lambda;
-    weights.equations.bilateral = terms ? VecX(free.gamma.cwiseAbs()) : free.gamma;
+    if (terms)
+      for (VecX* part :
+           {&weights.equations.balance, &weights.equations.bilateral, &weights.equations.blocks})
+        *part = part->cwiseAbs().eval();
     Pull reader(x, weights, tape, with[terms]);
     walk(reader);
     if (x.with_parameters)
@@ -190,7 +202,7 @@ void Stage::find_contradiction(const Solution& free) {
   };
   SolveInputs none;
   none.set_zero(*context_.model);
-  add_contradiction(none, with[0], largest(with[1]));
+  add_contradiction(OpenReason::Kink, none, with[0], largest(with[1]));
 }
 
 void Stage::pull_gain(SolveInputs& in) {
@@ -223,6 +235,44 @@ void pull_gap(const Model& model, const Parameters& parameters, const SolveRecor
   Pull reader(x, weights, tape, in);
   reader.gap(0, geometry_of(reader, contact).point.gap);
   reader.finish();
+}
+
+namespace {
+
+/// Values alone, for what is looked at often and pulled seldom.
+class Evaluate : public Reader<Evaluate, double> {
+ public:
+  explicit Evaluate(const SolveContext& context) : Reader(context) {}
+  double input(double value, VecX SolveInputs::*, Index) { return value; }
+  double number(double value, double SolveInputs::*) { return value; }
+};
+
+}  // namespace
+
+double gap_at(const SolveContext& at, std::size_t contact) {
+  Evaluate reader(at);
+  return geometry_of(reader, at.record.contacts.contacts[contact]).point.gap;
+}
+
+void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in) {
+  SolveInputs one;
+  one.set_zero(at.model);
+  SolveOutputs weights;
+  weights.gap = VecX::Constant(1, 1);
+  taping::Tape tape;
+  Pull reader(at, weights, tape, one);
+  const auto take = [&](const taping::Traced& y, double share) {
+    weights.gap[0] = share;
+    reader.gap(0, y);
+    reader.finish();
+  };
+  if (kink.spring != nullptr) take(spring_stretch(reader, *kink.spring), 1);
+  for (const auto& [contact, share] : kink.gaps)
+    take(geometry_of(reader, at.record.contacts.contacts[contact]).point.gap, share);
+  const double size = one.q.cwiseAbs().maxCoeff();
+  if (!(size > 0)) return;  // between bodies that do not move
+  in.q += weight / size * one.q;
+  in.parameters += weight / size * one.parameters;
 }
 
 }  // namespace orthant::internal

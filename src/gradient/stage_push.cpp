@@ -63,10 +63,22 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
     ResidualDerivative change = zero_residual(assembly_.problem);
     change.balance = moved.equations.balance - same.equations.balance;
     compare_tangents(gradient_->tangent(change).v, dx.v);
+    ResidualDerivative rows;
     if (all_stick(*free)) {
-      const VecX terms = free->lambda.cwiseProduct(changes.equations.blocks);
-      if (std::abs(terms.sum()) > kContradicts * terms.cwiseAbs().sum()) reason_ = kContradiction;
+      rows.blocks = free->lambda;
+    } else {
+      rows = gradient_->dependent_equations();
     }
+    double sum = 0, size = 0;
+    for (VecX ResidualDerivative::* part :
+         {&ResidualDerivative::balance, &ResidualDerivative::bilateral, &ResidualDerivative::blocks,
+          &ResidualDerivative::mu, &ResidualDerivative::mu_r}) {
+      if ((rows.*part).size() == 0) continue;
+      const VecX terms = (rows.*part).cwiseProduct(changes.equations.*part);
+      sum += terms.sum();
+      size += terms.cwiseAbs().sum();
+    }
+    if (std::abs(sum) > kContradicts * size) reason_ = kContradiction;
   }
   dq.setZero(model.v_size());
   dv = direction.v;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
@@ -34,8 +35,12 @@ constexpr double kUnmoved = 1e-12;    // of the speeds at an impact: changes by 
 constexpr const char* kSameTime =
     "several contacts close at one time and their bodies meet: only the time of the first is "
     "differentiated";
-constexpr double kContradicts = 1e-7;  // of the terms of rows that must stay consistent
-constexpr const char* kContradiction = "a change contradicts redundant contacts";
+const char* name_of(OpenReason reason) {
+  return reason == OpenReason::Kink
+             ? "a change contradicts redundant contacts"
+             : "redundant contacts: their impulses are not unique, and the derivative depends on "
+               "which were found";
+}
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
 /// `out` = x of the size it has, or zero where x is empty.
@@ -109,10 +114,11 @@ struct StepGradient::Impl {
   std::vector<ZeroInterval> event_before;  // by stage
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
-  SolveInputs pulled;  // of pull_back()
-  bool contradicts = false;
-  StepCotangent against;  // see contradiction()
-  VecX by_q, by_v;        // the derivative by the end of the stage at hand
+  SolveInputs pulled;                                    // of pull_back()
+  std::vector<std::vector<internal::KinkScalar>> kinks;  // by stage
+  bool kinked[2] = {false, false}, kinks_known = false;  // by OpenReason
+  StepCotangent against[2];                              // see kink()
+  VecX by_q, by_v;  // the derivative by the end of the stage at hand
 
   void set_stages(const StepGradientSettings& gradient);
   void find_events();
@@ -136,14 +142,26 @@ struct StepGradient::Impl {
   /// Another contact of the impact is as closed as the first, and was closing too.
   bool closes_with_another(const SolveRecord& impact) const;
   void certify(const StepGradientSettings& gradient);
-  void note_kinks(const Stage& stage);
+  void note_kinks(std::size_t stage, bool starts);
   void note_borders(const Stage& stage);
   void note_errors();
-  void note_contradiction();
+  /// Where stage i ends: configuration and contacts alone.
+  SolveRecord end_of(std::size_t i) const;
+  internal::SolveContext context_of(std::size_t i, const SolveRecord& at) const {
+    return {*model, *parameters, record->u, at, stages[i].answer(), with_parameters};
+  }
+  /// Carries the kinks of single numbers, and what contradicts redundant rows, to the start of the
+  /// step.
+  void find_open(OpenReason reason);
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
   /// The same for the scale of the restitution.
   void close_scale(Stage& impact, SolveInputs& in);
+  /// `in` is the derivative by the inputs of stage i at fixed times and scale: removes these
+  /// freedoms. `by_left`: by the time that is left after the stage.
+  void close_times(std::size_t i, SolveInputs& in, double& by_left);
+  /// `in` by the end of stage i => by its start, times and scale fixed.
+  void pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in);
   /// The solves of a recursion all begin where the step does; each reads where those before it led.
   /// `in`: the derivative by the end of the step, replaced by that by its start.
   void pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in);
@@ -293,14 +311,26 @@ void StepGradient::Impl::find_group(std::size_t before, std::size_t begin, std::
   }
 }
 
-void StepGradient::Impl::note_kinks(const Stage& stage) {
+void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
+  const Stage& stage = stages[i];
   const SolveRecord& r = stage.record();
-  const bool starts = &stage == stages.data() || r.q == record->before.q;
-  const internal::Kinks found =
-      internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(), starts);
+  internal::Kinks found =
+      internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(),
+                           starts && (i == 0 || r.q == record->before.q), trials.empty());
+  std::optional<SolveRecord> end;  // made where it is asked for
+  std::erase_if(found.scalars, [&](const internal::KinkScalar& kink) {
+    if (kink.at != internal::KinkScalar::At::End) return false;
+    if (!end) end = end_of(i);
+    return std::abs(internal::gap_at(context_of(i, *end), kink.gaps[0].first)) > kink.width;
+  });
+  const bool lands = std::ranges::any_of(found.scalars, [](const internal::KinkScalar& kink) {
+    return kink.at == internal::KinkScalar::At::End;
+  });
+  if (lands && found.what.empty()) found.what = "a contact lands, and what is left of its gap is 0";
   if (certificate.kink.empty()) certificate.kink = found.what;
   certificate.kinks += found.here;
   certificate.start_kinks += found.start;
+  kinks[i] = std::move(found.scalars);
   if (with_parameters)
     internal::find_edges(*model, *parameters, r, stage.blocks(), certificate.edges);
 }
@@ -324,6 +354,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   if (!c.converged) blame("the step did not converge");
   if (settings->max_halvings > 0 && !settings->impact_events)
     blame("the lengths of halved intervals are held");
+  kinks.assign(stages.size(), {});
   for (const Stage& stage : stages) {
     if (!stage.reason().empty()) blame(stage.reason());
     const GradientCertificate& one = stage.certificate();
@@ -333,7 +364,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
-    note_kinks(stage);
+    note_kinks(static_cast<std::size_t>(&stage - stages.data()), gradient.starts);
     if (one.floating > 0) note_borders(stage);
     const bool last = &stage == &stages.back();
     if (kind == SolveKind::Projection || (!trials.empty() && !last)) continue;
@@ -366,23 +397,53 @@ void StepGradient::Impl::note_errors() {
   }
 }
 
-void StepGradient::Impl::note_contradiction() {
-  if (contradicts) return;
-  for (Stage& stage : stages) {
-    const SolveInputs* one = stage.contradiction();
-    if (one == nullptr) continue;
-    const bool by_state =
-        std::max(one->q.cwiseAbs().maxCoeff(), one->v.cwiseAbs().maxCoeff()) > kContradicts;
-    if (&stage != stages.data()) {  // what leads there within the step is not looked at
-      if (by_state) blame(kContradiction);
-      continue;
+SolveRecord StepGradient::Impl::end_of(std::size_t i) const {
+  SolveRecord end;
+  end.contacts = stages[i].record().contacts;
+  boxplus(*model, stages[i].record().q, stages[i].displacement(), end.q);
+  return end;
+}
+
+void StepGradient::Impl::find_open(OpenReason reason) {
+  SolveInputs in;
+  bool any = false;
+  const auto begin = [&] {
+    if (!any) in.set_zero(*model);
+    any = true;
+  };
+  const auto add_kinks = [&](std::size_t i, internal::KinkScalar::At where) {
+    for (std::size_t k = 0; k < kinks[i].size() && reason == OpenReason::Kink; ++k) {
+      if (kinks[i][k].at != where) continue;
+      begin();
+      // Weights of their own, so that contacts of one face do not cancel.
+      const SolveRecord end = where == internal::KinkScalar::At::End ? end_of(i) : SolveRecord{};
+      const SolveRecord& at = where == internal::KinkScalar::At::End ? end : stages[i].record();
+      internal::pull_kink(context_of(i, at), kinks[i][k],
+                          1 + 0.5 * std::cos(1 + 2.4 * static_cast<double>(k)), in);
     }
-    contradicts = true;
-    against = {one->q, one->v, one->u, one->parameters};
-    if (!by_state) continue;
-    ++certificate.start_kinks;
-    if (certificate.kink.empty()) certificate.kink = kContradiction;
+  };
+  double by_left = 0;
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    add_kinks(i, internal::KinkScalar::At::End);
+    if (any && trials.empty()) pull_stage(i, nullptr, in);
+    if (const SolveInputs* own = stages[i].contradiction(reason); own != nullptr) {
+      begin();
+      add(1, *own, in);
+      in.duration += own->duration;
+      // What leads there by a recursion is not looked at.
+      if (!trials.empty() && i > 0) blame(name_of(reason));
+    }
+    add_kinks(i, internal::KinkScalar::At::Solve);
+    if (any && trials.empty()) close_times(i, in, by_left);
   }
+  // Of the state itself: an event would move with it.
+  for (std::size_t i = 0; i < stages.size(); ++i) add_kinks(i, internal::KinkScalar::At::Start);
+  if (!any) return;
+  kinked[static_cast<std::size_t>(reason)] = true;
+  against[static_cast<std::size_t>(reason)] = {in.q, in.v, in.u, in.parameters};
+  internal::find_open({in.q, in.v, in.u, in.parameters}, *parameters, settings->h,
+                      {.reason = reason}, certificate.open);
+  if (certificate.kink.empty() && !certificate.open.empty()) certificate.kink = name_of(reason);
 }
 
 StepGradient::StepGradient(const Model& model, const Parameters& parameters,
@@ -414,7 +475,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
   contacts.clear();
   m.certificate = {};
   m.certificate.contacts = std::move(contacts);
-  m.contradicts = false;
+  m.kinked[0] = m.kinked[1] = m.kinks_known = false;
   m.set_stages(gradient);
   m.find_events();
   m.certify(gradient);
@@ -430,8 +491,9 @@ StepGradient& StepGradient::operator=(StepGradient&& other) noexcept {
   return *this;
 }
 const StepCertificate& StepGradient::certificate() const { return impl_->certificate; }
-const StepCotangent* StepGradient::contradiction() const {
-  return impl_->contradicts ? &impl_->against : nullptr;
+const StepCotangent* StepGradient::kink(OpenReason reason) const {
+  const auto which = static_cast<std::size_t>(reason);
+  return impl_->kinked[which] ? &impl_->against[which] : nullptr;
 }
 
 void StepGradient::Impl::close_event(const Event& event, Stage* interval, double by_duration,
@@ -459,6 +521,31 @@ void StepGradient::Impl::close_scale(Stage& impact, SolveInputs& in) {
   if (std::abs(gain.scale) > 0) add(-in.scale / gain.scale, gain, in);
 }
 
+void StepGradient::Impl::pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in) {
+  const Index n = model->v_size();
+  by_q.swap(in.q);
+  by_v.swap(in.v);
+  in.q.setZero(n);
+  in.v.setZero(n);
+  in.duration = in.scale = 0;
+  stages[i].pull(by_q, by_v, extra, in);
+}
+
+void StepGradient::Impl::close_times(std::size_t i, SolveInputs& in, double& by_left) {
+  const SolveRecord& here = stages[i].record();
+  if (here.scaled) close_scale(stages[i], in);
+  if (event_before[i].event.contact != nullptr) {
+    const double by_duration = in.q.dot(here.v) + in.v.dot(event_before[i].acceleration) - by_left;
+    close_event(event_before[i].event, nullptr, by_duration, in);
+  }
+  if (here.kind != SolveKind::Step || !settings->impact_events) return;
+  if (i == last_interval) {
+    by_left = in.duration;
+  } else if (event_after[i].contact != nullptr) {
+    close_event(event_after[i], &stages[i], in.duration - by_left, in);
+  }
+}
+
 void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in) {
   const Index n = model->v_size();
   std::vector<StateCotangent> by(stages.size(), {VecX::Zero(n), VecX::Zero(n)});
@@ -481,7 +568,6 @@ StateTangent StepGradient::Impl::push_recursion(const SolveInputs& direction) {
 void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
                              StepCotangent& before) {
   Impl& m = *impl_;
-  const Index n = m.model->v_size();
   SolveInputs& in = m.pulled;
   in.set_zero(*m.model);
   put(after.q, in.q, "incoming gradient by q");
@@ -495,27 +581,15 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
   for (std::size_t i = m.trials.empty() ? m.stages.size() : 0; i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
     if (extra != nullptr) check_extra(*extra, m.stages[i].record());
-    m.by_q.swap(in.q);
-    m.by_v.swap(in.v);
-    in.q.setZero(n);
-    in.v.setZero(n);
-    in.duration = in.scale = 0;
-    m.stages[i].pull(m.by_q, m.by_v, extra, in);
-    if (m.stages[i].record().scaled) m.close_scale(m.stages[i], in);
-    if (m.event_before[i].event.contact != nullptr) {
-      const double by_duration =
-          in.q.dot(m.stages[i].record().v) + in.v.dot(m.event_before[i].acceleration) - by_left;
-      m.close_event(m.event_before[i].event, nullptr, by_duration, in);
-    }
-    if (m.stages[i].record().kind != SolveKind::Step || !m.settings->impact_events) continue;
-    if (i == m.last_interval) {
-      by_left = in.duration;
-    } else if (m.event_after[i].contact != nullptr) {
-      m.close_event(m.event_after[i], &m.stages[i], in.duration - by_left, in);
-    }
+    m.pull_stage(i, extra, in);
+    m.close_times(i, in, by_left);
   }
   m.note_errors();
-  m.note_contradiction();
+  if (!m.kinks_known) {
+    m.kinks_known = true;
+    m.find_open(OpenReason::Kink);
+    m.find_open(OpenReason::Ambiguous);
+  }
   before.q.swap(in.q);
   before.v.swap(in.v);
   before.u.swap(in.u);

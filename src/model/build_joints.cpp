@@ -165,6 +165,9 @@ Joint ModelBuilder::Build::joint(const JointSpec& s, std::string name) {
   const bool rod = j.lower == kNone && j.upper == kNone && j.stiffness == kNone &&
                    j.damping == kNone && j.motor.kind == MotorKind::None && s.follow.joint.empty();
   j.row_count = s.kind == JointKind::Distance && !rod ? 0 : rows_of(s.kind, j.planar);
+  // A rod keeps its length: nothing moves that friction could resist, and a row of its own would
+  // only contradict the rod's where that corrects the length.
+  if (s.kind == JointKind::Distance && rod) j.dry_friction = kNone;
   return j;
 }
 

@@ -62,7 +62,10 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool located, std
           .resting = baumgarte ? 0 : run.settings.projection_tolerance};
 }
 
-/// Bodies that joints hold move with v⁺ like those that touch.
+/// Bodies that joints or springs hold move with v⁺ like those that touch. The force of a spring is
+/// that at q + h v⁺; with any other displacement it would do work that the spring does not lose,
+///   ΔT + ΔU = −½ M|v⁺ − v|² − ½ h² v⁺·K v⁺ + O(h³)  for h v⁺,
+/// and for h (v + v⁺)/2 it is −⅛ h² (3v⁺ − v)·K (v⁺ + v), which gains energy where v⁺ is small.
 void mark_jointed(const StepRun& run, std::vector<unsigned char>& jointed) {
   // Nodes always move with v⁺: their elastic forces are those at q + h v⁺.
   jointed.assign(static_cast<std::size_t>(run.model.velocity_block_count()), 1);
@@ -76,6 +79,12 @@ void mark_jointed(const StepRun& run, std::vector<unsigned char>& jointed) {
       const Body& body = run.model.body(id);
       if (body.is_dynamic()) jointed[static_cast<std::size_t>(body.dynamic)] = 1;
     }
+  }
+  for (const Force& force : run.model.forces()) {
+    if (force.kind != ForceKind::Spring) continue;
+    for (const BodyId id : {force.a, force.b})
+      if (id != kWorld && run.model.body(id).is_dynamic())
+        jointed[static_cast<std::size_t>(run.model.body(id).dynamic)] = 1;
   }
 }
 

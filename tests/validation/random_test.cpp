@@ -122,6 +122,12 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{2026, 262, Finding::Right, "a closed gap of an interval after an impact"},
            Case{2026, 219, Finding::NamedKink, "a contact that parts could hold as well"},
            Case{2026, 412, Finding::Inexact, "soft contacts that stick: impulses not unique"},
+           Case{31337, 275, Finding::NamedKink, "a rectangle that rests on one of two corners"},
+           Case{31337, 480, Finding::Right, "a stiff spring between bodies in flight"},
+           Case{2026, 79, Finding::Right, "a rod with dry friction along its length"},
+           Case{555, 4, Finding::NamedKink, "two corners that roll and do not slide"},
+           Case{555, 11, Finding::Right, "a pyramid without friction that rolls"},
+           Case{555, 413, Finding::NamedKink, "a landing that leaves three tolerances of its gap"},
            Case{2026, 569, Finding::NamedKink, "two corners stick while the body turns"},
            Case{11, 118, Finding::NamedKink, "a change that grows by 1e14"},
        }) {
@@ -140,16 +146,17 @@ TEST(Random, ReportDoesNotDependOnThreads) {
   EXPECT_EQ(run_campaign(settings).json(), one);
 }
 
-// Scenes of seed 1 that are known to be wrong: a joint and a contact at the start (134,
-// mislabelled), a tie of deepest points that shows one step later (267). Take a number out as soon
-// as its scene is right.
-const std::set<std::uint64_t> kKnown = {134, 267};
+// Scenes of seed 1 that are known to be wrong: a rectangle at rest whose tilt opens one corner and
+// closes the other, so that both sides are alike and the number, which opens both, is neither (134,
+// mislabelled). Take a number out as soon as its scene is right.
+const std::set<std::uint64_t> kKnown = {134};
 
 TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   const Campaign campaign = run_campaign({.count = 300, .seed = 1});
   EXPECT_EQ(campaign.count_of(Finding::Exception), 0u);
   EXPECT_EQ(campaign.count_of(Finding::EnergyRise), 0u);
   EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u);
+  EXPECT_EQ(campaign.count_of(Finding::UnlabelledKink), 0u);
   EXPECT_LE(campaign.worst_energy_rise, kEnergyRise);
   for (const SceneJudgement& one : campaign.failures) {
     const std::uint64_t number = std::stoull(one.name.substr(one.name.rfind('-') + 1));
@@ -157,8 +164,7 @@ TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
         << name_of(one.finding) << " " << one.name << ": " << one.what;
   }
   EXPECT_GE(campaign.share_right(false), 0.75) << campaign.table();
-  // 0.792: scenes 15, 16 and 95 are right, and named for a contradiction nothing measured meets.
-  EXPECT_GE(campaign.share_right(true), 0.79) << campaign.table();
+  EXPECT_GE(campaign.share_right(true), 0.80) << campaign.table();
 }
 
 TEST(LongRandomCampaign, TenThousandScenes) {

@@ -67,8 +67,8 @@ struct RolloutCertificate {
   Index failed_steps = 0;    ///< that did not converge (only with settings.force)
   Index inexact_steps = 0;   ///< where something was held fixed
   Index floating_steps = 0;  ///< with a contact on a border
-  /// Rows on a border, all steps. rollout_gradient() counts none where the choice of sides shows in
-  /// no derivative by the initial state and controls; parameters it shows in are `edges`.
+  /// Rows on a border, all steps. rollout_gradient() follows what other sides would change back to
+  /// the start and counts none where it can: the inputs it shows in are `open`.
   Index floating = 0;
   double margin = 1;                                               ///< smallest
   Index weakest_step = -1;                                         ///< where the margin is attained
@@ -79,8 +79,9 @@ struct RolloutCertificate {
   std::string kink;                  ///< the first, with its step
   Index first_kink = -1;             ///< the step of `kink`
   std::vector<EdgeParameter> edges;  ///< by place
+  std::vector<OpenInput> open;       ///< inputs at a kink, sorted
 
-  /// The numbers are two-sided derivatives, but for those by `edges`.
+  /// The numbers are two-sided derivatives, but for those by `edges` and `open`.
   bool certified() const { return exact && floating == 0 && kinks == 0 && failed_steps == 0; }
 };
 

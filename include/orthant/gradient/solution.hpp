@@ -127,6 +127,11 @@ class SolutionGradient {
   /// order the same problem has many. Costs one solve, once.
   const Solution& free_impulse();
 
+  /// A combination of the equations that is 0 whatever the change of the answer: a change of the
+  /// data must keep it so, or contradicts redundant rows. Empty where the equations are
+  /// independent. Costs one solve, once.
+  const ResidualDerivative& dependent_equations();
+
   /// What was differentiated: the answer, or the point of the central path.
   const Solution& answer() const;
   const GradientCertificate& certificate() const;

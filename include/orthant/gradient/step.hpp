@@ -78,6 +78,26 @@ struct EdgeParameter {
   bool operator==(const EdgeParameter&) const = default;
 };
 
+enum class InputKind : std::uint8_t { Configuration, Velocity, Control, Parameter };
+
+enum class OpenReason : std::uint8_t {
+  /// A change closes or opens a contact at the start, makes redundant contacts contradict each
+  /// other, moves a contact off a border: the derivative has two sides.
+  Kink,
+  /// Redundant contacts: the derivative depends on which of several impulses were found.
+  Ambiguous,
+};
+
+/// An input by which the number is no two-sided derivative. Those by other inputs stand.
+struct OpenInput {
+  InputKind kind = InputKind::Parameter;
+  Index place = 0;  ///< in the tangent of q, in v, of a control, in Parameters::values
+  Index step = 0;   ///< of a control: counted from the start of the rollout
+  OpenReason reason = OpenReason::Kink;
+
+  auto operator<=>(const OpenInput&) const = default;
+};
+
 /// What is known about the derivative of a step.
 struct StepCertificate {
   struct Entry {
@@ -106,13 +126,15 @@ struct StepCertificate {
   Index released = 0;  ///< contacts let go, see GradientCertificate::released
   /// Kinks of the data of the solves: springs at their rest length, faces that close flush.
   Index kinks = 0;
-  /// Kinks of the state the step begins at: contacts and limits that are closed to the tolerance
-  /// and push. They do not count in later steps of a rollout, which come to them along the contact.
+  /// Kinks of the state the step begins at that any change may meet: limits of joints and contacts
+  /// of flexible parts closed to the tolerance, faces that start flush. They do not count in later
+  /// steps of a rollout, which come to them along the contact.
   Index start_kinks = 0;
-  std::string kink;                  ///< the first of both kinds, in words
+  std::string kink;                  ///< the first of both kinds, or of `open`, in words
   std::vector<EdgeParameter> edges;  ///< by place; of contacts that push
+  std::vector<OpenInput> open;       ///< inputs at a kink, sorted; known after a pull_back()
 
-  /// The numbers are two-sided derivatives, but for those by `edges`.
+  /// The numbers are two-sided derivatives, but for those by `edges` and `open`.
   bool certified() const { return exact && floating == 0 && kinks == 0 && start_kinks == 0; }
 };
 
@@ -135,10 +157,10 @@ class StepGradient {
                  StepCotangent& before);
   /// Jacobian–vector product.
   StateTangent push_forward(const StepTangent& change);
-  /// Redundant rows have to stay consistent: a scalar that must stay 0 for that, by what the step
-  /// reads, its largest part of size 1. Null where nothing is redundant or contradicts; known after
-  /// a pull_back().
-  const StepCotangent* contradiction() const;
+  /// Redundant rows have to stay consistent, faces flush, springs at their rest length: a number
+  /// that must not change for that, by what the step reads, of size 1; or what other impulses would
+  /// change of the last product. Null: there is none. Known after a pull_back().
+  const StepCotangent* kink(OpenReason reason) const;
   /// Dense, one pull_back a row: for small systems.
   StepJacobian jacobian();
 
