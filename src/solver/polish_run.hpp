@@ -55,8 +55,10 @@ class PolishRun {
       const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
       last_changes = changes;
       lost = wanders ? lost + 1 : 0;
+      // On the border between two sets, where both hold, rounding chooses: the answer counts.
+      const bool holds = value <= kNearTolerance * best_.tolerance();
+      if ((changes == 0 || holds) && refine()) break;
       if (changes == 0) {
-        if (refine()) break;
         // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
         // is the inverse of the mass ratio where a light block carries a heavy one.
         const double least = system_.least_proximal();
@@ -70,7 +72,7 @@ class PolishRun {
  private:
   static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
   static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kNearRounding = 100;
+  static constexpr double kNearRounding = 100, kNearTolerance = 100;
   static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
 
   void guess(std::vector<BlockSet>& sets) const {

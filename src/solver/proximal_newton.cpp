@@ -257,31 +257,33 @@ bool ProximalRun::approach() {
     bool good = true;
     for (;; ++steps) {
       const double way = (e_.x - w_.centre).norm();
-      if (size <= settings_.exact * alpha_ * way + e_.rounding()) break;
+      if (size <= settings_.exact * alpha_ * way + settings_.balance * e_.rounding()) break;
       good = steps < settings_.max_exact_steps && !best_.done() && std::isfinite(size) &&
              exact_step(size);
       if (!good) break;
     }
+    const double drift = (e_.x - w_.centre).norm() / e_.x.norm();
     if (good) {
       judge();
       if (best_.converged()) return true;
-      const double stiffer = steps <= 1                 ? settings_.much_stiffer
-                             : steps <= settings_.quick ? settings_.stiffer
-                                                        : 1.0;
-      alpha_ = std::max(stiffer * alpha_, settings_.stiffest);
       keep(w_.start);
-      if (steps <= settings_.quick && best_.residual() < tried) {
+      const bool arrived = drift < settings_.settled && alpha_ < settings_.clear;
+      if (arrived || (steps <= settings_.quick && best_.residual() < tried)) {
         tried = 0.1 * best_.residual();
-        if (settle(2, std::max(settings_.firmer * alpha_, settings_.proximal))) return true;
+        if (settle(2, std::max(settings_.firmer * alpha_, settings_.firmest))) return true;
         go_to(w_.start);
       }
+      if (drift < settings_.drift)
+        alpha_ = std::max((drift < 0.1 * settings_.drift ? 0.5 : 1) * settings_.stiffer * alpha_,
+                          settings_.stiffest);
     } else {
       go_to(w_.start);
       alpha_ *= settings_.softer;
       if (alpha_ > settings_.softest) return false;
     }
-    idle = best_.residual() < 0.5 * mark ? 0 : idle + 1;
-    if (idle == 0) mark = best_.residual();
+    const bool moves = good && drift > 0.1 * settings_.drift;
+    idle = moves || best_.residual() < 0.5 * mark ? 0 : idle + 1;
+    mark = std::min(mark, best_.residual());
   }
   return false;
 }

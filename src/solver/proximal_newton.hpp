@@ -10,8 +10,9 @@
 //
 // Newton with an exact line search converges from anywhere. From its x⁺ = Π(x̄ − y/α) proximal steps
 // by the exact law follow: x⁺ = x̄ − R(x̄, y(v)) is explicit in v, Newton with a line search on the
-// balance finds v, and the compliance α falls where that is easy. Sets are guessed again on the
-// way.
+// balance finds v. Sets are guessed again on the way. Where contacts are redundant and their gaps
+// do not quite agree (a box on its faces, wheels and casters), the impulses drift from step to step
+// by what is left of y over α until those that must open are zero: α is chosen by that drift.
 #pragma once
 
 #include "orthant/solver/method.hpp"
@@ -28,18 +29,22 @@ struct ProximalNewtonSettings {
   double descent = 1e-2;    ///< α of the first proximal step: soft enough to get there
   double stiffest = 1e-11;  ///< below, the sets are no clearer
   double softest = 10;      ///< beyond, it is no step
-  double stiffer = 0.2;     ///< factor on α after a proximal step of at most `quick` Newton steps
-  double much_stiffer = 1e-2;  ///< the same after one Newton step: what is left has to drift, far
-  double softer = 5;           ///< the same after one that did not end
-  double firmer = 1e-3;        ///< α of the sets tried in between, beside that of the step
+  double stiffer = 0.2;     ///< factor on α after a step that went little
+  double drift = 0.1;       ///< of the impulses in a step by the exact law, that its α is for
+  double settled = 2e-3;    ///< drift of a step that has found its sets,
+  double clear = 1e-6;      ///< where its α is not above this
+  double firmest = 1e-8;    ///< α of the sets tried in between, at least
+  double softer = 5;        ///< the same after one that did not end
+  double firmer = 1e-3;     ///< α of the sets tried in between, beside that of the step
   int quick = 3;
   int max_descents = 20;  ///< convex proximal steps; exact friction updates its shift in between
   int max_descent_steps = 20;  ///< Newton steps of one of them
   int max_exact_steps = 30;    ///< of one by the exact law that follows it
-  int patience = 40;           ///< proximal steps without progress
+  int patience = 10;           ///< proximal steps without progress
   int restarts = 0;            ///< from zero impulses, where it fails
   double near = 1;        ///< residual from which on the exact law comes before the convex step
-  double exact = 1e-2;    ///< error of a proximal step beside the way it goes
+  double exact = 1e-2;    ///< error of a proximal step beside the way it goes,
+  double balance = 1e5;   ///< or beside rounding: the sets tried after it undo that
   double arrived = 1e-5;  ///< Newton step, beside the velocities, that ends a convex one
   double flat = 0.1;      ///< slope at the end of a line search, beside that at its start
   double shorter = 0.4;   ///< from one trial length to the next
