@@ -249,7 +249,8 @@ bool ProximalRun::exact_step(double& size) {
 /// Proximal steps of the exact law from a point that is near; true when the answer is accepted.
 bool ProximalRun::approach() {
   double mark = best_.residual(), tried = std::numeric_limits<double>::infinity();
-  for (int idle = 0; idle < settings_.patience && !best_.done();) {
+  for (int idle = 0, n = 0;
+       n < settings_.max_proximal_steps && idle < settings_.patience && !best_.done(); ++n) {
     keep(w_.start);
     w_.centre = e_.x;
     int steps = 0;
@@ -265,7 +266,13 @@ bool ProximalRun::approach() {
     const double drift = (e_.x - w_.centre).norm() / e_.x.norm();
     if (good) {
       judge();
-      if (best_.converged()) return true;
+      if (best_.converged()) {
+        // Balanced no better than asked for: to rounding, as the answers of sets are.
+        while (size > e_.rounding() && exact_step(size)) {
+        }
+        judge();
+        return true;
+      }
       keep(w_.start);
       const bool arrived = drift < settings_.settled && alpha_ < settings_.clear;
       if (arrived || (steps <= settings_.quick && best_.residual() < tried)) {

@@ -21,27 +21,27 @@
 namespace orthant::internal {
 
 struct ProximalNewtonSettings {
-  int max_iterations = 400;  ///< factorisations
-  int max_guesses = 6;       ///< sets tried before the steps are globalised
-  double guess_below =
-      1e-3;                 ///< residual of a start whose sets are tried, where there are no joints
-  double proximal = 1e-11;  ///< α of the sets: refined away; larger is better conditioned
-  double descent = 1e-2;    ///< α of the first proximal step: soft enough to get there
-  double stiffest = 1e-11;  ///< below, the sets are no clearer
-  double softest = 10;      ///< beyond, it is no step
-  double stiffer = 0.2;     ///< factor on α after a step that went little
-  double drift = 0.1;       ///< of the impulses in a step by the exact law, that its α is for
-  double settled = 2e-3;    ///< drift of a step that has found its sets,
-  double clear = 1e-6;      ///< where its α is not above this
-  double firmest = 1e-8;    ///< α of the sets tried in between, at least
-  double softer = 5;        ///< the same after one that did not end
-  double firmer = 1e-3;     ///< α of the sets tried in between, beside that of the step
-  int quick = 3;
+  int max_iterations = 400;   ///< factorisations
+  int max_guesses = 6;        ///< sets tried before the steps are globalised
+  double guess_below = 1e-3;  ///< residual of a start whose sets are tried without joints
+  double proximal = 1e-11;    ///< α of the sets: refined away; larger is better conditioned
+  double descent = 1e-2;      ///< α of the first proximal step: soft enough to get there
+  double stiffest = 1e-11;    ///< below, the sets are no clearer
+  double softest = 10;        ///< beyond, it is no step
+  double stiffer = 0.2;       ///< factor on α after a step that went little
+  double softer = 5;          ///< the same after one that did not end
+  double drift = 0.1;         ///< of the impulses in a step by the exact law, that its α is for
+  double settled = 2e-3;      ///< drift of a step that has found its sets,
+  double clear = 1e-6;        ///< where its α is not above this
+  double firmer = 1e-3;       ///< α of the sets tried in between, beside that of the step,
+  double firmest = 1e-8;      ///< and at least
+  int quick = 3;              ///< Newton steps of a proximal step after which sets are tried
   int max_descents = 20;  ///< convex proximal steps; exact friction updates its shift in between
-  int max_descent_steps = 20;  ///< Newton steps of one of them
-  int max_exact_steps = 30;    ///< of one by the exact law that follows it
-  int patience = 10;           ///< proximal steps without progress
-  int restarts = 0;            ///< from zero impulses, where it fails
+  int max_descent_steps = 20;    ///< Newton steps of one of them
+  int max_exact_steps = 30;      ///< of one by the exact law that follows it
+  int max_proximal_steps = 100;  ///< by the exact law, from one point
+  int patience = 25;             ///< proximal steps without progress
+  int restarts = 0;              ///< from zero impulses, where it fails
   double near = 1;        ///< residual from which on the exact law comes before the convex step
   double exact = 1e-2;    ///< error of a proximal step beside the way it goes,
   double balance = 1e5;   ///< or beside rounding: the sets tried after it undo that
