@@ -38,7 +38,7 @@ struct GradCommand {
   bool check = false, force = false;
 };
 
-enum class Kind : unsigned char { Parameter, Position, Velocity, Control };
+using Kind = InputKind;
 
 /// Something one differentiates by.
 struct Input {
@@ -52,6 +52,7 @@ struct Row {
   Input input;
   double value = 0;  ///< of the input
   double gradient = 0;
+  std::string side;  ///< why it is no two-sided derivative, in a word
   bool compared = false;
   CheckStatus status = CheckStatus::Compared;
   double difference = 0, error = 0;
@@ -82,7 +83,7 @@ Input input_of(const Model& model, const std::string& name) {
     return {name, Kind::Control, model.find_actuator(part(name, 8, name.size() - 1)), ""};
   const StateName state = state_name(name, model);
   if (state.is_state)
-    return {name, state.velocity ? Kind::Velocity : Kind::Position, state.place, ""};
+    return {name, state.velocity ? Kind::Velocity : Kind::Configuration, state.place, ""};
   const std::string full = full_parameter_name(model, name);
   const Index place = model.parameter_table().find(full);
   return {full, Kind::Parameter, place, model.parameter_table().unit(place)};
@@ -100,7 +101,7 @@ std::vector<Input> all_inputs(const Model& model) {
                                    i < shifts ? (velocity ? "velocity" : "position")
                                               : (velocity ? "spin" : "rotation"),
                                    body.name, axis),
-                       velocity ? Kind::Velocity : Kind::Position, body.v_begin + i, ""});
+                       velocity ? Kind::Velocity : Kind::Configuration, body.v_begin + i, ""});
     }
   }
   for (Index i = 0; i < model.control_count(); ++i)
@@ -114,7 +115,7 @@ std::vector<Input> all_inputs(const Model& model) {
 
 double gradient_of(const Input& input, const RolloutGradient& g, const Loss& loss) {
   switch (input.kind) {
-    case Kind::Position:
+    case Kind::Configuration:
       return g.q[input.place];
     case Kind::Velocity:
       return g.v[input.place];
@@ -144,7 +145,7 @@ std::string checker_name(const Model& model, const Input& input) {
   if (input.kind == Kind::Parameter) return input.name;
   for (const Body& body : model.bodies())
     if (input.place >= body.v_begin && input.place < body.v_begin + body.v_size)
-      return fmt::format("{}/{}.{}", input.kind == Kind::Position ? "q" : "v", body.name,
+      return fmt::format("{}/{}.{}", input.kind == Kind::Configuration ? "q" : "v", body.name,
                          input.place - body.v_begin);
   return "";
 }
@@ -159,7 +160,7 @@ void compare(const LoadedScene& scene, const RolloutTape& tape, const Loss& loss
   checker.check_q = checker.check_v = false;
   checker.parameters_checked.clear();
   for (const Row& row : rows) {
-    checker.check_q = checker.check_q || row.input.kind == Kind::Position;
+    checker.check_q = checker.check_q || row.input.kind == Kind::Configuration;
     checker.check_v = checker.check_v || row.input.kind == Kind::Velocity;
     if (row.input.kind == Kind::Parameter) checker.parameters_checked.push_back(row.input.place);
   }
@@ -182,6 +183,17 @@ void compare(const LoadedScene& scene, const RolloutTape& tape, const Loss& loss
   }
 }
 
+/// Why the number of a row is no two-sided derivative, in a word; empty where it is one.
+std::string side_of(const Input& input, const RolloutCertificate& c) {
+  for (const OpenInput& open : c.open)
+    if (open.place == input.place && open.kind == input.kind)
+      return open.reason == OpenReason::Kink ? "kink" : "ambiguous";
+  for (const EdgeParameter& edge : c.edges)
+    if (input.kind == Kind::Parameter && edge.place == input.place)
+      return edge.given ? "one-sided" : "says nothing";
+  return "";
+}
+
 Json certificate_json(const RolloutCertificate& c) {
   return {{"exact", c.exact},
           {"reason", c.reason},
@@ -202,6 +214,8 @@ void print_certificate(const RolloutCertificate& c) {
     fmt::print("; {} of {} steps with a contact on a border (one-sided there)", c.floating_steps,
                c.steps);
   if (c.failed_steps > 0) fmt::print("; {} steps missed the tolerance", c.failed_steps);
+  if (!c.open.empty())
+    fmt::print("; {} inputs without a two-sided derivative ({})", c.open.size(), c.kink);
   fmt::print("\n  margin {:.1e}, conditioning {:.1e}, residual {:.1e}, {} impacts located\n",
              c.margin, c.reciprocal_condition, c.residual, c.impacts);
 }
@@ -214,15 +228,14 @@ void print_table(const std::vector<Row>& rows, bool check) {
   fmt::print("\n");
   for (const Row& row : rows) {
     fmt::print("  {:<{}} {:>13.6g} {:>15.8g}", row.input.name, width, row.value, row.gradient);
-    if (!check) {
-      fmt::print("\n");
-    } else if (!row.compared) {
-      fmt::print(" {:>15}\n", "not compared");
-    } else if (row.status == CheckStatus::Compared) {
-      fmt::print(" {:>15.8g} {:>9.1e}\n", row.difference, row.error);
-    } else {
-      fmt::print(" {:>15}\n", name_of(row.status));
+    if (check && !row.compared) {
+      fmt::print(" {:>15}", "not compared");
+    } else if (check && row.status == CheckStatus::Compared) {
+      fmt::print(" {:>15.8g} {:>9.1e}", row.difference, row.error);
+    } else if (check) {
+      fmt::print(" {:>15}", name_of(row.status));
     }
+    fmt::print("{}{}\n", row.side.empty() ? "" : "  ", row.side);
   }
 }
 
@@ -235,6 +248,7 @@ std::vector<Row> rows_of(const GradCommand& c, const LoadedScene& scene,
     Row row;
     row.input = input;
     row.gradient = gradient_of(input, g, loss);
+    row.side = side_of(input, g.certificate);
     switch (input.kind) {
       case Kind::Parameter:
         row.value = scene.parameters.values[input.place];
@@ -245,7 +259,7 @@ std::vector<Row> rows_of(const GradCommand& c, const LoadedScene& scene,
       case Kind::Control:
         row.value = tape.controls(input.place, 0);
         break;
-      case Kind::Position:
+      case Kind::Configuration:
         // Turns are counted from where the body is.
         for (const Body& body : scene.model.bodies()) {
           const Index i = input.place - body.v_begin;
@@ -269,6 +283,7 @@ Json rows_json(const std::vector<Row>& rows) {
   Json list = Json::array();
   for (const Row& row : rows) {
     Json item = {{"name", row.input.name}, {"value", row.value}, {"gradient", row.gradient}};
+    if (!row.side.empty()) item.set("side", row.side);
     if (row.compared) {
       item.set("check", name_of(row.status));
       if (row.status == CheckStatus::Compared) {

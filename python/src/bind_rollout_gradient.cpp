@@ -41,12 +41,21 @@ void fields(Tag<RolloutCertificate>, auto&& field) {
   field("kinks", &C::kinks, "Of the data in all steps, and of the initial state.");
   field("kink", &C::kink, "The first of them, with its step.");
   field("edges", &C::edges, "Parameters with one side only, by place.");
+  field("open", &C::open, "Inputs by which the number is no two-sided derivative.");
 }
 
 void fields(Tag<EdgeParameter>, auto&& field) {
   field("place", &EdgeParameter::place, "In Parameters.values.");
   field("given", &EdgeParameter::given,
         "The number is the derivative from inside the range; False: there is none.");
+}
+
+void fields(Tag<OpenInput>, auto&& field) {
+  field("kind", &OpenInput::kind, "Of the input.");
+  field("place", &OpenInput::place,
+        "In the tangent of q, in v, of a control, in Parameters.values.");
+  field("step", &OpenInput::step, "Of a control: counted from the start of the rollout.");
+  field("reason", &OpenInput::reason, "Why there is no such number.");
 }
 
 void fields(Tag<StepCertificate>, auto&& field) {
@@ -66,6 +75,8 @@ void fields(Tag<StepCertificate>, auto&& field) {
   field("start_kinks", &C::start_kinks, "Of the state before: contacts and limits just closed.");
   field("kink", &C::kink, "The first of both, in words.");
   field("edges", &C::edges, "Parameters with one side only, by place.");
+  field("open", &C::open,
+        "Inputs by which the number is no two-sided derivative; after a pull_back.");
 }
 
 namespace {
@@ -514,13 +525,25 @@ void bind_certified_contact(nb::module_& m) {
 void bind_rollout_gradient(nb::module_& m) {
   bind_settings<StepGradientSettings>(m, "StepGradientSettings", "How to differentiate a step.");
   bind_certified_contact(m);
-  bind_report<EdgeParameter>(m, "EdgeParameter", "A parameter with one side only: at its edge.")
-      .def(
-          "__eq__",
-          [](const EdgeParameter& a, nb::object b) {
-            return nb::isinstance<EdgeParameter>(b) && a == nb::cast<const EdgeParameter&>(b);
-          },
-          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"));
+  const auto compare = []<class T>(nb::class_<T> bound) {
+    bound.def(
+        "__eq__",
+        [](const T& a, nb::object b) { return nb::isinstance<T>(b) && a == nb::cast<const T&>(b); },
+        nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"));
+  };
+  compare(bind_report<EdgeParameter>(m, "EdgeParameter",
+                                     "A parameter with one side only: at its edge."));
+  nb::enum_<InputKind>(m, "InputKind", "What a derivative is by.")
+      .value("Configuration", InputKind::Configuration)
+      .value("Velocity", InputKind::Velocity)
+      .value("Control", InputKind::Control)
+      .value("Parameter", InputKind::Parameter);
+  nb::enum_<OpenReason>(m, "OpenReason", "Why a number is no two-sided derivative.")
+      .value("Kink", OpenReason::Kink, "The derivative has two sides.")
+      .value("Ambiguous", OpenReason::Ambiguous,
+             "Redundant contacts: it depends on which of several impulses were found.");
+  compare(bind_report<OpenInput>(m, "OpenInput",
+                                 "An input by which the number is no two-sided derivative."));
   bind_report<StepCertificate>(m, "StepCertificate",
                                "What is known about the derivative of a step.");
   bind_report<RolloutCertificate>(m, "RolloutCertificate", "The certificates of all steps in one.");
