@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix-free methods on sphere piles up to 10^6 rows: time an iteration, rows/s, and the time
+// The matrix-free methods on sphere piles up to 10^6 rows: time per iteration, rows/s, and the time
 // to a residual of 1e-6, with the residual reached beside it.
 #include <benchmark/benchmark.h>
 

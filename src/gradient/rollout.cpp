@@ -357,7 +357,7 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   check_size(loss.q, n, tape.steps + 1, "incoming gradient by q");
   check_size(loss.v, n, tape.steps + 1, "incoming gradient by v");
   if (!loss.solves.empty() && static_cast<Index>(loss.solves.size()) != tape.steps)
-    throw Error("incoming gradient by solves", "expected one list a step, " +
+    throw Error("incoming gradient by solves", "expected one list per step, " +
                                                    std::to_string(tape.steps) + ", got " +
                                                    std::to_string(loss.solves.size()));
   RolloutGradient out;

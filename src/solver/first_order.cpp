@@ -129,8 +129,8 @@ class FirstOrder {
     }));
   }
 
-  /// μ|ŵ_t| of the current answer into w_.y, its distance from the shift in use. One scale a block,
-  /// so ŵ_t and the shift scale alike; only tangents are read, which carry no shift.
+  /// μ|ŵ_t| of the current answer into w_.y, its distance from the shift in use. One scale per
+  /// block, so ŵ_t and the shift scale alike; only tangents are read, which carry no shift.
   double next_shift() {
     w_.y = VecX::Zero(w_.shift.size());
     for (std::size_t i = 0; i < w_.laws.size(); ++i) {

@@ -12,9 +12,10 @@
 #include <memory>
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/io/run.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// MPI from the first to the last line of a program.
 class MpiSession {

@@ -14,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Method : std::uint8_t {
   Automatic,

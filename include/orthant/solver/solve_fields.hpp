@@ -4,10 +4,11 @@
 
 #include <type_traits>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/setting.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class Field>
 void visit_settings(std::type_identity<PlanSettings>, Field&& field) {
