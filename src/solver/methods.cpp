@@ -177,9 +177,9 @@ MethodResult run_pair_blocks(const MethodCall& call) {
           : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
   if (has_ended(first)) return first;
-  return joined(first,
-                solve_pair_blocks(call.p, call.scale, {}, internal::less(call.limits, first.work),
-                                  work.pair_blocks, call.x));
+  return joined(
+      first, solve_pair_blocks(call.p, call.scale, {}, internal::remaining(call.limits, first.work),
+                               work.pair_blocks, call.x));
 }
 
 // --- pivoting, active sets ---
