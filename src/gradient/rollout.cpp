@@ -154,7 +154,8 @@ class Choices {
   /// named.
   void settle(const VecX& by_parameters, RolloutCertificate& all) const {
     if (all.floating == 0) return;
-    if (!active_ || !all.exact) {  // which side a coefficient leaves its edge to, nobody asked
+    if (!active_ ||
+        !all.exact) {  // only then is the side on which a coefficient leaves its edge of interest
       for (EdgeParameter& edge : all.edges) edge.given = false;
       return;
     }

@@ -18,7 +18,7 @@ class PairInterior {
  public:
   /// From far inside. r must have a negative entry: else u = 0 is the answer.
   void start(const VelocityMatrix& H, const VecX& r, PairSystem& system);
-  /// One factorisation and the step with it. False when it cannot be taken: rounding has the word.
+  /// One factorisation and the step with it. False when rounding leaves no step to take.
   bool advance();
 
   const VecX& x() const { return x_; }

@@ -14,9 +14,6 @@
 
 namespace ORTHANT_EXPORT orthant {
 
-/// Rows of a contact block at most: normal, two tangents, two rolling torques.
-inline constexpr int kMaxContactRows = 5;
-
 /// One row along the unit vector d through the point r from the centre: width 6, or 3 in the plane.
 template <class T>
 void point_row(bool planar, const Vec3T<T>& d, const Vec3T<T>& r, double sign, T* row) {

@@ -59,7 +59,7 @@ class DistributedRun {
   /// The other ranks: follow rank 0 until it has done.
   void serve();
 
-  /// Another rank failed before the first step: nobody follows, nobody is to be told.
+  /// After another rank failed before the first step: nothing is sent or waited for.
   void cancel();
 
   const DistributedCounts& counts() const;
