@@ -94,11 +94,15 @@ Option& Option::by_commas() {
   return *this;
 }
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::PositiveNumber.description(""));
   return *this;
 }
 Option& Option::not_negative() {
-  option_->check(kNotNegative);
+  option_->check(kNotNegative.description(""));
+  return *this;
+}
+Option& Option::group(const char* title) {
+  option_->group(title);
   return *this;
 }
 
@@ -139,7 +143,9 @@ Program::Program(const std::string& name, const std::string& about, const std::s
 Program::~Program() = default;
 
 Command Program::command(const std::string& name, const std::string& about) {
-  return {app_->add_subcommand(name, about), &chosen_};
+  CLI::App* app = app_->add_subcommand(name, about);
+  app->footer("");  // not the examples of the program
+  return {app, &chosen_};
 }
 
 std::vector<CommandSummary> Program::commands() const {
