@@ -107,7 +107,6 @@ Plan plan_of(std::string_view text);
 struct PlanSettings {
   // Sizes of an island.
   Index tiny_blocks = 10;   ///< up to here a sweep costs less than one small factorisation
-  Index few_blocks = 40;    ///< up to here Newton steps need no sweeps in between
   Index many_blocks = 100;  ///< from here on a factorisation is no longer cheap
   Index large_blocks =
       500;                  ///< from here on the work is limited, and the last resorts are left out
