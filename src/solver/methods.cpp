@@ -154,11 +154,7 @@ MethodResult run_bilateral(const MethodCall& call) {
   return solve_bilateral(call.p, call.scale, call.limits, call.work.bilateral, call.x);
 }
 
-// --- first order ---
-
-MethodResult run_projected_gradient(const MethodCall& call) {
-  return solve_first_order(call.p, call.scale, {}, call.limits, call.work.first_order, call.x);
-}
+// --- orthant rows ---
 
 /// Planar velocity blocks: a factorisation costs no more than some tens of products, and conjugate
 /// gradients would take hundreds to thousands.
@@ -229,7 +225,6 @@ constexpr std::array kTable = {
     MethodEntry{Method::PairBlocks, false, unless_orthant, run_pair_blocks},
     MethodEntry{Method::Lemke, true, unless_tableau, run_lemke, false},
     MethodEntry{Method::Polish, false, unless_operator, run_polish, true, polish_in_velocities},
-    MethodEntry{Method::ProjectedGradient, false, always, run_projected_gradient},
     MethodEntry{Method::Bilateral, false, unless_bilateral, run_bilateral},
     MethodEntry{Method::Enumeration, true, unless_enumerable, run_enumeration, false},
 };

@@ -129,7 +129,7 @@ class Planner {
     return orthant_rows() ? tolerance_ >= s.loose_tolerance
                           : t.blocks > s.many_blocks && tolerance_ >= s.rough_tolerance;
   }
-  /// Factorisations grow faster than the problem.
+  /// Factorisations grow faster than the problem: sweeps and products first.
   bool huge() const { return t.rows > s.huge_rows; }
   /// The interior point's few factorisations beat the many of Newton methods on N.
   bool large() const {
@@ -154,7 +154,6 @@ class Planner {
     add(Method::NonsmoothNewton, Effort::Quick, crowded());
     add(Method::PairBlocks, Effort::Full, orthant_rows());
     add(Method::GaussSeidel, Effort::Quick, no_equations);
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::InteriorPoint, Effort::Full, large());
     add(Method::Lemke, Effort::Full, tableau(s.small_tableau));
     // Before methods that run off to infinity where there is no answer and are small there in
@@ -170,7 +169,6 @@ class Planner {
   void friction() {
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::InteriorPoint, Effort::Full, large());
     add(Method::Polish, Effort::Full, large());
     add(Method::NonsmoothNewton, Effort::Quick);
@@ -187,7 +185,6 @@ class Planner {
     const bool last_resorts = t.blocks <= 2 * s.large_blocks;
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::NonsmoothNewton, Effort::Quick);
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Longer);
@@ -205,7 +202,6 @@ class Planner {
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Full);
     add(Method::NonsmoothNewton, Effort::Full, few);
-    add(Method::ProjectedGradient, Effort::Full);
     add(Method::GaussSeidel, Effort::Full, few);
   }
 
