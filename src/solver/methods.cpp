@@ -19,11 +19,6 @@ const char* unless_operator(const ProblemTraits& traits) {
   return traits.velocity_operator ? "it factorises H, which is an operator here" : nullptr;
 }
 
-const char* unless_bilateral(const ProblemTraits& traits) {
-  if (traits.blocks > 0 || traits.equations == 0) return "it needs bilateral rows and nothing else";
-  return unless_operator(traits);
-}
-
 const char* unless_orthant(const ProblemTraits& traits) {
   return traits.only_orthant ? nullptr
                              : "it needs λ ≥ 0 ⊥ w ≥ 0 in every row, block-diagonal H, no C, no F";
@@ -142,16 +137,12 @@ MethodResult newton_in_velocities(const MethodCall& call) {
                                          equations_of(call), call.work.proximal_newton, call.x);
 }
 
-// --- interior point, bilateral rows ---
+// --- interior point ---
 
 MethodResult run_interior_point(const MethodCall& call) {
   return solve_interior_point(call.p, call.scale,
                               {.warm_start = call.warm, .crossover = call.by_name}, call.limits,
                               call.work.interior_point, call.x);
-}
-
-MethodResult run_bilateral(const MethodCall& call) {
-  return solve_bilateral(call.p, call.scale, call.limits, call.work.bilateral, call.x);
 }
 
 // --- orthant rows ---
@@ -225,7 +216,6 @@ constexpr std::array kTable = {
     MethodEntry{Method::PairBlocks, false, unless_orthant, run_pair_blocks},
     MethodEntry{Method::Lemke, true, unless_tableau, run_lemke, false},
     MethodEntry{Method::Polish, false, unless_operator, run_polish, true, polish_in_velocities},
-    MethodEntry{Method::Bilateral, false, unless_bilateral, run_bilateral},
     MethodEntry{Method::Enumeration, true, unless_enumerable, run_enumeration, false},
 };
 constexpr bool in_order() {

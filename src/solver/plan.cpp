@@ -92,8 +92,11 @@ class Planner {
   void run() {
     plan_.steps.clear();
     plan_.work_limit = 0;
-    // Bilateral rows alone are linear equations.
-    add(Method::Bilateral, Effort::Full, t.blocks == 0);
+    if (t.blocks == 0) {  // bilateral rows alone are linear equations
+      add(Method::Polish, Effort::Full);
+      add(Method::InteriorPoint, Effort::Full);
+      return;
+    }
     // What an island costs grows with its size, not with how badly it resists.
     if (t.velocity_form && t.frictional && t.blocks > s.large_blocks)
       plan_.work_limit = s.work_per_block * static_cast<double>(t.blocks);
@@ -109,7 +112,7 @@ class Planner {
       friction_in_velocities();
     else
       friction();
-    add(Method::Polish, Effort::Finish, t.velocity_form && t.blocks > 0 && !rough());
+    add(Method::Polish, Effort::Finish, t.velocity_form && !rough());
   }
 
  private:

@@ -4,7 +4,6 @@
 
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/interior_point.hpp"
-#include "solver/bilateral.hpp"
 #include "solver/gauss_seidel.hpp"
 #include "solver/islands.hpp"
 #include "solver/lemke.hpp"
@@ -51,7 +50,6 @@ struct SolveWorkspace::Impl {
   internal::VelocityDescentWorkspace velocity_descent;
 
   // The families.
-  BilateralWorkspace bilateral;
   GaussSeidelWorkspace gauss_seidel;
   InteriorPointWorkspace interior_point;
   NonsmoothNewtonWorkspace nonsmooth_newton;

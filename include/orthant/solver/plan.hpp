@@ -26,7 +26,6 @@ enum class Method : std::uint8_t {
   PairBlocks,
   Lemke,
   Polish,
-  Bilateral,
   Enumeration,
 };
 
@@ -44,7 +43,6 @@ inline constexpr std::array kMethods = {
     MethodInfo{Method::PairBlocks, "pair_blocks", "frictionless: conjugate gradients or Newton"},
     MethodInfo{Method::Lemke, "lemke", "complementary pivoting, LCP and MLCP"},
     MethodInfo{Method::Polish, "polish", "solves the equations of a guessed active set"},
-    MethodInfo{Method::Bilateral, "bilateral", "bilateral rows alone: one linear solve"},
     MethodInfo{Method::Enumeration, "enumeration", "all bases, at most 16 pairs: the oracle"},
 };
 std::string_view name_of(Method method);
