@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // orthant/cmd_reproduce.cpp: orthant reproduce [NAME…|all] [-o DIR] [--quick] => tables, checks;
-// with a folder also DIR/index.html, DIR/NAME/ with files and runs. A folder is gone on with:
+// with a folder also DIR/index.html, DIR/NAME/ with files and runs. A folder is continued:
 // experiments that are in it are not made again, checkpoints are resumed.
 // The progress bar goes to the standard error, and only to a terminal.
 #include <fmt/format.h>
