@@ -38,12 +38,17 @@ class PolishRun {
         next_(next),
         candidate_(candidate) {}
 
-  /// From the point that the system is at.
-  void run() {
+  /// The sets of the point that the system is at.
+  void begin() {
     sets_.resize(system_.block_count());
     next_.resize(system_.block_count());
     guess(sets_);
     system_.set_proximal(settings_.proximal);
+  }
+
+  /// From the point that the system is at.
+  void run() {
+    begin();
     std::size_t last_changes = sets_.size() + 1;
     for (int lost = 0, guesses = 0;
          !best_.done() && lost < settings_.max_lost && guesses < settings_.max_guesses; ++guesses) {
@@ -69,41 +74,10 @@ class PolishRun {
     }
   }
 
- private:
-  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
-  static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kNearRounding = 100, kNearTolerance = 100;
-  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
-
-  void guess(std::vector<BlockSet>& sets) const {
-    for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
-  }
-  std::size_t count_changes() const {
-    std::size_t changes = 0;
-    for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
-    return changes;
-  }
-
   double judge() {
     system_.store(candidate_);
     best_.work += system_.product_work();
     return best_.consider(candidate_);
-  }
-
-  /// The judge looks block by block: a light one is refined after the others have come to rounding.
-  bool refine() {
-    for (double last = best_.residual();; last = best_.residual()) {
-      if (!system_.step()) return false;
-      (void)errors(false);
-      (void)judge();
-      if (best_.done()) return true;
-      if (!(best_.residual() < kSlow * last)) return false;
-    }
-  }
-
-  double errors(bool matrix) {
-    best_.work += system_.product_work();
-    return system_.errors(sets_, matrix);
   }
 
   /// Steps with the present guess until its equations hold to rounding or do not get better. False:
@@ -127,6 +101,37 @@ class PolishRun {
       if (fresh && best_.done()) return true;
       size = fresh ? errors(true) : now;
     }
+  }
+
+ private:
+  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
+  static constexpr double kShrink = 1e-6;  // of ε
+  static constexpr double kNearRounding = 100, kNearTolerance = 100;
+  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
+
+  void guess(std::vector<BlockSet>& sets) const {
+    for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
+  }
+  std::size_t count_changes() const {
+    std::size_t changes = 0;
+    for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
+    return changes;
+  }
+
+  /// The judge looks block by block: a light one is refined after the others have come to rounding.
+  bool refine() {
+    for (double last = best_.residual();; last = best_.residual()) {
+      if (!system_.step()) return false;
+      (void)errors(false);
+      (void)judge();
+      if (best_.done()) return true;
+      if (!(best_.residual() < kSlow * last)) return false;
+    }
+  }
+
+  double errors(bool matrix) {
+    best_.work += system_.product_work();
+    return system_.errors(sets_, matrix);
   }
 
   System& system_;
