@@ -2,12 +2,13 @@
 // reproduce/packing.cpp: all methods from dilute to packed (ReLCP paper, figure 4), at both steps
 // of the paper and at sizes that fit a session. The recursion makes the way; at moments along it
 // every method takes a few steps from the same state. Sub-spheres are timed by the solver we would
-// use and by plain projected gradients over all rows, as published.
+// use and by plain projected gradients over all rows, as published (plain_gradients.hpp).
 #include <algorithm>
 #include <cmath>
 
 #include "orthant/base/process.hpp"
 #include "reproduce/compaction.hpp"
+#include "reproduce/plain_gradients.hpp"
 
 namespace orthant::reproduce {
 namespace {
@@ -26,12 +27,29 @@ struct Way {
   double rows = 0;
 };
 
-PackingSample measure_by(const Model& model, const State& x, int spheres, double h, bool plain) {
-  StepSettings settings =
-      compaction_settings(spheres == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere, h,
-                          std::max(1, spheres));
-  if (plain) settings.solver.method = Method::ProjectedGradient;
-  return measure(model, x, settings, 3);
+constexpr int kSteps = 3;
+
+StepSettings settings_of(int spheres, double h) {
+  return compaction_settings(spheres == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
+                             h, std::max(1, spheres));
+}
+
+/// The steps of `own` with the time that plain projected gradients take for the same problems in
+/// place of ours.
+PackingSample by_plain_gradients(const Model& model, const State& x, int spheres, double h,
+                                 const PackingSample& own) {
+  SolveTrace trace;
+  trace.explain = trace.keep_problems = true;
+  StepSettings settings = settings_of(spheres, h);
+  settings.solver.trace = &trace;
+  (void)measure(model, x, settings, kSteps);
+  PackingSample s = own;
+  s.failed = 0;
+  const double start = processor_seconds();
+  for (const SolveTrace::Solve& solve : trace.solves)
+    s.failed += !solve_by_plain_gradients(solve.problem, settings.solver.tolerance);
+  s.seconds += (processor_seconds() - start) / kSteps - s.seconds_solve;
+  return s;
 }
 
 Way compact(int count, double h, const std::vector<int>& methods, const Options& options,
@@ -68,8 +86,8 @@ Way compact(int count, double h, const std::vector<int>& methods, const Options&
     if (r.constraints == 0) continue;
     Moment m{.time = x.t};
     for (const int spheres : methods) {
-      m.own.push_back(measure_by(model, x, spheres, h, false));
-      m.plain.push_back(measure_by(model, x, spheres, h, true));
+      m.own.push_back(measure(model, x, settings_of(spheres, h), kSteps));
+      m.plain.push_back(by_plain_gradients(model, x, spheres, h, m.own.back()));
     }
     way.moments.push_back(std::move(m));
   }

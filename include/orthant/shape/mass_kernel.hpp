@@ -8,10 +8,11 @@
 #include <numbers>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class T>
 struct MassPropertiesT {

@@ -10,10 +10,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant::internal {
+namespace ORTHANT_EXPORT orthant {
+namespace internal {
 
 enum class PartKind : std::uint8_t { Vertex, Edge, Face, Ellipsoid, Circle, ConeSide };
 
@@ -269,4 +271,5 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
   return c;
 }
 
-}  // namespace orthant::internal
+}  // namespace internal
+}  // namespace orthant
