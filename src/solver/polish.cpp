@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solver/kkt_rows.hpp"
 #include "math/each_value.hpp"
+#include "solver/kkt_rows.hpp"
 #include "solver/polish_run.hpp"
 
 namespace orthant {
