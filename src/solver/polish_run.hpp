@@ -50,6 +50,7 @@ class PolishRun {
       const bool usable = newton();
       const double value = judge();
       if (!usable || best_.done() || sets_.empty()) break;  // no sets: the equations are linear
+      if (unseen_) (void)errors(false);
       guess(next_);
       const std::size_t changes = count_changes();
       const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
@@ -90,6 +91,12 @@ class PolishRun {
       const double now = errors(false);
       if (!(now < 0.5 * size)) return std::isfinite(now);
       if (now <= system_.rounding()) return true;
+      // A step that gains as much as the last one ends at rounding: what is left need not be seen.
+      if (now * now <= kSure * system_.rounding() * size) {
+        unseen_ = true;
+        best_.work += system_.product_work();
+        return system_.step();
+      }
       const bool slow = now > kSlow * size && !fresh;
       // A new factor gains nothing where rounding is near.
       fresh = slow && now > kNearRounding * system_.rounding();
@@ -102,6 +109,7 @@ class PolishRun {
   static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
   static constexpr double kShrink = 1e-6;  // of ε
   static constexpr double kNearRounding = 100, kNearTolerance = 100;
+  static constexpr double kSure = 1e-2;
   static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
 
   void guess(std::vector<BlockSet>& sets) const {
@@ -125,6 +133,7 @@ class PolishRun {
   }
 
   double errors(bool matrix) {
+    unseen_ = false;
     best_.work += system_.product_work();
     return system_.errors(sets_, matrix);
   }
@@ -134,6 +143,7 @@ class PolishRun {
   BestAnswer& best_;
   std::vector<BlockSet>&sets_, &next_;
   Solution& candidate_;
+  bool unseen_ = false;  // the point has moved since errors()
 };
 
 }  // namespace orthant::internal
