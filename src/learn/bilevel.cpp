@@ -2,7 +2,8 @@
 // learn/bilevel.cpp: friction by the two-level loss.
 //   inner  min λᵀ(M + D)λ + (q + b)ᵀλ + β²,  λ >= 0, y: Mλ + q >= 0,   β = v' − v − u
 //   outer  dV/dμ = γ − y₃: μ stands in q₃ alone, in the cost (times γ) and in a constraint
-// Where it slid, w (μ − λ⁺ − λ⁻)² more, w times λᵀEλ − 2μ(λ⁺ + λ⁻) + μ², and its derivative by μ.
+// Where it slid, w (μ − f)² more with f = s(λ⁻ − λ⁺), s the sign of v', and its derivative by μ.
+// λ⁺ + λ⁻ in place of f would not do: both together fill the cone while their difference sticks.
 // The inner problem is solved through its optimality conditions, a monotone complementarity problem
 // in (λ, y).
 #include <algorithm>
@@ -33,15 +34,15 @@ BilevelValue bilevel_friction(const std::vector<BilevelSample>& samples, double 
   for (const BilevelSample& s : samples) {
     const VecX q = formulations::traditional_vector({.mu = mu}, s.v, s.u);
     const double beta = s.next - s.v - s.u, w = s.next != 0 ? slide_weight : 0;
+    const double pull = s.next < 0 ? -2 * w * mu : 2 * w * mu;
     VecX r(6);
-    r << q[0] - 2 * beta - 2 * w * mu, q[1] + 2 * beta - 2 * w * mu, q[2], q;
-    K.topLeftCorner(3, 3) = Q + Q.transpose();
-    K.topLeftCorner(2, 2).array() += 2 * w;
+    r << q[0] - 2 * beta + pull, q[1] + 2 * beta - pull, q[2], q;
+    K.topLeftCorner(3, 3) = Q + Q.transpose() + 2 * w * D;
     SolveReport report;
     const VecX z = formulations::solve_z(make_lcp(K, r), &report);
     out.converged = out.converged && report.outcome == Outcome::Converged;
     const VecX lambda = z.head(3), y = z.tail(3);
-    const double force = lambda[0] + lambda[1];
+    const double force = s.next < 0 ? lambda[0] - lambda[1] : lambda[1] - lambda[0];
     out.value += beta * beta + lambda.dot(Q * lambda) + r.head(3).dot(lambda) +
                  w * (force * force + mu * mu);
     out.gradient += lambda[2] - y[2] + 2 * w * (mu - force);

@@ -77,8 +77,8 @@ CostValue friction_loss(const LcpSamples& samples, const MatX& targets, const Ve
 /// Two-level loss of friction μ on transitions v → v' under u of a sliding block (m = g = dt = 1):
 ///   V(μ) = min over λ >= 0, Mλ + q(μ) >= 0 of (v' − v − u − λ⁺ + λ⁻)² + λᵀ(Mλ + q(μ))
 /// `gradient_zero` says that no transition pulls: where μ is too large nothing slides (γ = 0).
-/// `slide_weight` w adds w (μ − λ⁺ − λ⁻)² for transitions that slid, v' ≠ 0: friction is then on
-/// its cone, and an answer that sticks costs, so that they pull at any μ.
+/// `slide_weight` w adds w (μ − f)² for transitions that slid, v' ≠ 0, f = ±(λ⁻ − λ⁺) the friction
+/// against the motion: it is then on its cone, an answer that sticks costs, and they pull at any μ.
 struct BilevelSample {
   double v = 0, u = 0, next = 0;
 };
