@@ -86,6 +86,7 @@ Result run_mass(const Options& options);
 Result run_kinks(const Options& options);
 Result run_notes(const Options& options);
 Result run_capsules(const Options& options);
+Result run_heap(const Options& options);
 Result run_warm_start(const Options& options);
 Result run_balls(const Options& options);
 Result run_stacks(const Options& options);

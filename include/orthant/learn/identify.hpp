@@ -78,6 +78,8 @@ CostValue friction_loss(const LcpSamples& samples, const MatX& targets, const Ve
 /// Two-level loss of friction μ on transitions v → v' under u of a sliding block (m = g = dt = 1):
 ///   V(μ) = min over λ >= 0, Mλ + q(μ) >= 0 of (v' − v − u − λ⁺ + λ⁻)² + λᵀ(Mλ + q(μ))
 /// `gradient_zero` says that no transition pulls: where μ is too large nothing slides (γ = 0).
+/// `slide_weight` w adds w (μ − f)² for transitions that slid, v' ≠ 0, f = ±(λ⁻ − λ⁺) the friction
+/// against the motion: it is then on its cone, an answer that sticks costs, and they pull at any μ.
 struct BilevelSample {
   double v = 0, u = 0, next = 0;
 };
@@ -87,7 +89,8 @@ struct BilevelValue {
   bool gradient_zero = false;
   bool converged = false;  ///< all inner problems
 };
-BilevelValue bilevel_friction(const std::vector<BilevelSample>& samples, double mu);
+BilevelValue bilevel_friction(const std::vector<BilevelSample>& samples, double mu,
+                              double slide_weight = 0);
 
 struct BilevelFit {
   double mu = 0;
@@ -96,6 +99,6 @@ struct BilevelFit {
   std::string note;  ///< empty, or why μ could not be moved
 };
 BilevelFit fit_bilevel_friction(const std::vector<BilevelSample>& samples, double start,
-                                double upper = 20);
+                                double upper = 20, double slide_weight = 0);
 
 }  // namespace orthant

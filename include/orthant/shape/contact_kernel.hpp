@@ -313,6 +313,11 @@ SmoothPartT<T> smooth_part(const ShapeView<T>& s, const PoseT<T>& X, std::int16_
       part.u = rotate(X.p, Vec3T<T>(s.p[0], T(0), T(0)));
       part.v = rotate(X.p, Vec3T<T>(T(0), s.p[0], T(0)));
       break;
+    case PartKind::SuperEllipsoid:
+      part.shape = matrix_of(X.p);
+      part.u = Vec3T<T>(s.p[0], s.p[1], s.p[2]);
+      part.v = Vec3T<T>(s.p[3], s.p[4], T(0));
+      break;
     case PartKind::ConeSide:
       break;  // answered above
   }
