@@ -11,10 +11,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Squarer shapes are refused: their points turn with the normal faster than doubles resolve.
 inline constexpr double kLeastExponent = 0.4;
