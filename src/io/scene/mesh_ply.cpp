@@ -37,7 +37,10 @@ class Numbers {
     if (type == "uint" || type == "uint32") return get<std::uint32_t>();
     if (type == "float" || type == "float32") return static_cast<double>(get<float>());
     if (type == "double" || type == "float64") return get<double>();
-    throw Error(path_, "has numbers of the unknown type '" + type.substr(0, 20) + "'");
+    std::string shown = type.substr(0, 20);  // what a terminal can print
+    for (char& c : shown)
+      if (c <= ' ' || c > '~') c = '?';
+    throw Error(path_, "has numbers of the unknown type '" + shown + "'");
   }
 
  private:
