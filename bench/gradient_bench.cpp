@@ -139,7 +139,7 @@ void rollout_times(benchmark::State& bench, const Model& model, Index steps, boo
                                             steps, {.store_records = !checkpoints});
     recorded += watch.lap();
     StepGradientSettings gradient;
-    gradient.force = true;
+    gradient.allow_unconverged = true;
     const RolloutGradient g = rollout_gradient(
         tape, at_end(tape, VecX::Ones(model.v_size()), VecX::Ones(model.v_size())), gradient);
     backward += watch.lap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/learn_bench.cpp: transitions a second of the implicit loss with its gradient, simulated
-// samples a second with derivatives; the cube of the measured tosses (the excerpt of the tests).
+// samples per second with derivatives; the cube of the measured tosses (the excerpt of the tests).
 #include <benchmark/benchmark.h>
 
 #include "learn/support.hpp"

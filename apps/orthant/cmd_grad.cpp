@@ -308,7 +308,7 @@ int run_grad(const GradCommand& c) {
   if (inputs.empty()) inputs = all_inputs(scene.model);
 
   StepGradientSettings gradient;
-  gradient.force = c.force;
+  gradient.allow_unconverged = c.force;
   if (c.kappa > 0) {
     gradient.solution.mode = GradientMode::Smoothed;
     gradient.solution.kappa = c.kappa;

@@ -169,7 +169,7 @@ Bent run_hard(const Cells& cells, double friction, double h, const Options& opti
   return drive.run([] {}, read, options, "hard, " + cells.name());
 }
 
-/// Springs of `stiffness` [N/m] and dashpots of `dashpot` [N s/m] a contact.
+/// Springs of `stiffness` [N/m] and dashpots of `dashpot` [N s/m] per contact.
 /// `bears`: the mean force of the hard run.
 Bent run_penalty(double stiffness, double dashpot, double h, double bears, const Options& options) {
   Drive drive(kPublished, 0, false, h);

@@ -125,7 +125,7 @@ std::string scene(const Size& size, int spheres) {
       spheres == 0 ? "relcp" : "multisphere, sub_spheres: " + std::to_string(spheres);
   const auto count = [](int n) { return std::to_string(n); };
   return "orthant: 1\nname: a heap against a wall\ndescription: ellipsoids with friction, " +
-         scheme +
+         (spheres == 0 ? std::string("smooth") : std::to_string(spheres) + " spheres each") +
          "\nmaterials: [{name: stone, friction: 0.5}]\nbodies:\n"
          "  - {name: floor, motion: fixed, shapes: {type: half_space, material: stone}}\n"
          "  - {name: wall, motion: fixed, rotation: [0, 1.5707963267948966, 0], shapes: {type: "

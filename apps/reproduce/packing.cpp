@@ -2,12 +2,14 @@
 // reproduce/packing.cpp: all methods from dilute to packed (ReLCP paper, figure 4), at both steps
 // of the paper and at sizes that fit a session. The recursion makes the way; at moments along it
 // every method takes a few steps from the same state. Sub-spheres are timed by the solver we would
-// use and by plain projected gradients over all rows, as published.
+// use and by plain projected gradients over all rows, as published (plain_gradients.hpp).
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "orthant/base/process.hpp"
 #include "reproduce/compaction.hpp"
+#include "reproduce/plain_gradients.hpp"
 
 namespace orthant::reproduce {
 namespace {
@@ -33,27 +35,42 @@ struct Way {
   double rows = 0;
 };
 
-PackingSample measure_by(const Model& model, const State& x, int spheres, double h, bool plain) {
-  if (spheres < 0) {  // the same bodies tessellated: manifolds of faces, one solve
-    const Model hulls = suspension(model.dynamic_count(), -spheres);
+constexpr int kSteps = 3;
+
+StepSettings settings_of(int spheres, double h) {
+  if (spheres < 0) {  // manifolds of faces, one solve, no correction of positions, as the others
     StepSettings settings = compaction_settings(ConstraintScheme::Manifold, h, 1);
-    settings.stabilisation = Stabilisation::None;  // as the others: no correction of positions
-    if (plain) settings.solver.method = Method::ProjectedGradient;
-    State end;
-    PackingSample s = measure(hulls, x, settings, 3, &end);
-    s.deepest = deepest_overlap(model, end.q);
-    return s;
+    settings.stabilisation = Stabilisation::None;
+    return settings;
   }
-  StepSettings settings =
-      compaction_settings(spheres == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere, h,
-                          std::max(1, spheres));
-  if (plain) settings.solver.method = Method::ProjectedGradient;
-  return measure(model, x, settings, 3);
+  return compaction_settings(spheres == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
+                             h, std::max(1, spheres));
+}
+
+/// The steps of `own` with the time that plain projected gradients take for the same problems in
+/// place of ours.
+PackingSample by_plain_gradients(const Model& model, const State& x, int spheres, double h,
+                                 const PackingSample& own) {
+  SolveTrace trace;
+  trace.explain = trace.keep_problems = true;
+  StepSettings settings = settings_of(spheres, h);
+  settings.solver.trace = &trace;
+  (void)measure(model, x, settings, kSteps);
+  PackingSample s = own;
+  s.failed = 0;
+  const double start = processor_seconds();
+  for (const SolveTrace::Solve& solve : trace.solves)
+    s.failed += !solve_by_plain_gradients(solve.problem, settings.solver.tolerance);
+  s.seconds += (processor_seconds() - start) / kSteps - s.seconds_solve;
+  return s;
 }
 
 Way compact(int count, double h, const std::vector<int>& methods, const Options& options,
             double share_from, double share_to) {
   const Model model = suspension(count);
+  std::map<int, Model> hulls;  // the same bodies, tessellated
+  for (const int method : methods)
+    if (method < 0) hulls.emplace(method, suspension(count, -method));
   const Parameters parameters = model.default_parameters();
   const StepSettings settings = compaction_settings(ConstraintScheme::Relcp, h, 1);
   State x = model.rest_state();
@@ -85,8 +102,11 @@ Way compact(int count, double h, const std::vector<int>& methods, const Options&
     if (r.constraints == 0) continue;
     Moment m{.time = x.t};
     for (const int spheres : methods) {
-      m.own.push_back(measure_by(model, x, spheres, h, false));
-      m.plain.push_back(measure_by(model, x, spheres, h, true));
+      const Model& bodies = spheres < 0 ? hulls.at(spheres) : model;
+      State end_of;
+      m.own.push_back(measure(bodies, x, settings_of(spheres, h), kSteps, &end_of));
+      if (spheres < 0) m.own.back().deepest = deepest_overlap(model, end_of.q);
+      m.plain.push_back(by_plain_gradients(bodies, x, spheres, h, m.own.back()));
     }
     way.moments.push_back(std::move(m));
   }

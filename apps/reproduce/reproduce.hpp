@@ -16,7 +16,7 @@ namespace orthant::reproduce {
 struct Options {
   std::string directory = {};  ///< for CSV, SVG and saved states; empty: nothing is written
   bool quick = false;          ///< a small form that ends within seconds
-  int size = 0;                ///< bodies, cells or rings a side; 0: as published
+  int size = 0;                ///< bodies, cells or rings per side; 0: as published
   bool resume = false;         ///< go on from the checkpoint in `directory`, where there is one
   std::int64_t steps = 0;      ///< end the session after so many steps; 0: when the run is over
   /// Called now and then with the share done and a word on it.

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "crowd/sweeps.hpp"
 #include "orthant/model/model.hpp"
-#include "solver/sweeps.hpp"
 
 namespace orthant::distributed {
 

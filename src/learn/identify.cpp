@@ -26,7 +26,7 @@ void check(const LcpSamples& s, Index unknowns) {
   if (s.lambda.rows() == 0) throw Error("samples", "solutions are empty");
   if (s.lambda.cols() < unknowns)
     throw Error("samples", "too few: " + std::to_string(s.lambda.cols()) + " for " +
-                               std::to_string(unknowns) + " unknowns a row");
+                               std::to_string(unknowns) + " unknowns per row");
   if (!s.lambda.allFinite() || !s.features.allFinite())
     throw Error("samples", "a number is not finite");
   if (s.lambda.minCoeff() < 0)

@@ -276,7 +276,8 @@ void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inve
   }
 }
 
-/// N for sparse H or an operator: one solve a column, every block may be coupled with every other.
+/// N for sparse H or an operator: one solve per column, every block may be coupled with every
+/// other.
 void reduce_general(const CanonicalProblem& p, const VelocitySolver& inverse,
                     std::span<const Index> offset, CanonicalProblem& out) {
   const Index nc = p.C.row_block_count(), bilateral = p.C.rows(), total = offset.back();

@@ -320,7 +320,7 @@ void solve_island(IslandRun& run) {
       run_plan(plan, run);
       if (automatic && run.outcome != Outcome::Converged && run.outcome != Outcome::Infeasible &&
           run.outcome != Outcome::WorkLimit &&
-          bilateral_rows_contradict(run.p, run.scale.v_free, run.work.bilateral))
+          bilateral_rows_contradict(run.p, run.scale.v_free, run.work.polish))
         run.outcome = Outcome::Infeasible;
     }
   }

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kGrain = 2048;
 using internal::block_product;
+using internal::DelassusOperator;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
 using internal::PairGroup;
@@ -82,9 +83,9 @@ class PairBlocks {
 
  private:
   void start() {
-    w_.pairs.build(p_, w_.N.row_scale());
-    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
-    w_.r = w_.N.constant();
+    w_.pairs.build(w_.N.rows(), w_.N.inverse());
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
+    w_.r = w_.N.rows().constant();
     multiply(w_.x, w_.g);
     w_.g += w_.r;
     // A warm start that is worse than nothing is dropped.
@@ -255,7 +256,7 @@ class PairBlocks {
     Solution& s = w_.candidate;
     s.v = scale_.v_free + w_.N.motion();
     s.gamma.resize(0);
-    s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
+    s.lambda = w_.x.cwiseProduct(w_.N.rows().scale());
     looked_residual_ = best_.consider(s);
     return best_.converged() || best_.exhausted();
   }

@@ -16,12 +16,7 @@
 
 namespace orthant::internal {
 
-/// polish() with its history under the name of `method`.
-MethodResult polish_as(Method method, const CanonicalProblem& p, const ProblemScale& scale,
-                       const PolishSettings& settings, const MethodLimits& limits,
-                       PolishWorkspace& work, Solution& x);
-
-/// The same in velocity form; `equations` are those of p, built.
+/// polish() in velocity form; `equations` are those of p, built.
 MethodResult polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
                                const PolishSettings& settings, const MethodLimits& limits,
                                VelocityEquations& equations, PolishWorkspace& work, Solution& x);

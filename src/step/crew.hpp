@@ -4,9 +4,9 @@
 
 #include <span>
 
+#include "crowd/sweeps.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/step/step.hpp"
-#include "solver/sweeps.hpp"
 
 namespace orthant {
 

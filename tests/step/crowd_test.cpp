@@ -277,7 +277,7 @@ TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
 TEST(Crowd, AFastBodyDoesNotTunnel) {
   World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
   for (int i = 0; i < 100; ++i) (void)world.step();
-  // The last one shot down through the pile and the floor: 1 m a step.
+  // The last one shot down through the pile and the floor: 1 m per step.
   const Body& body = world.model.body(world.model.dynamic_bodies().back());
   world.x.v[body.v_begin + 2] = -100;
   for (int i = 0; i < 20; ++i) {

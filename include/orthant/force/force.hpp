@@ -13,10 +13,11 @@
 #include <Eigen/SparseCore>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What the forces make of one state. Scratch and result: reused without allocation.
 struct Dynamics {

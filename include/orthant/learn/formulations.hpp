@@ -8,10 +8,12 @@
 
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant::formulations {
+namespace ORTHANT_EXPORT orthant {
+namespace formulations {
 
 /// A block of mass m on a table.
 struct Block {
@@ -59,4 +61,5 @@ PlanarStep planar_direct(const Block& block, const Vec2& v, const Vec2& u, int d
 /// Solves and returns z = λ of the problem; `report`, where given, says how it went.
 VecX solve_z(const CanonicalProblem& problem, SolveReport* report = nullptr);
 
-}  // namespace orthant::formulations
+}  // namespace formulations
+}  // namespace orthant

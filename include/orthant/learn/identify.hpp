@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/learn/linear_program.hpp"
 #include "orthant/learn/optimise.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Columns are samples.
 struct LcpSamples {
@@ -34,7 +35,7 @@ struct IdentifiedRow {
   double violation = 0;        ///< largest −w_i
   Index tight = 0;             ///< samples with λ_i > 0
   Index freedom = 0;           ///< dimension left open by the samples that must vanish, less scale
-  /// Where freedom > 0: what the row may be combined of, entries by name, one string a direction.
+  /// Where freedom > 0: what the row may be combined of, entries by name, one string per direction.
   std::vector<std::string> open;
 };
 

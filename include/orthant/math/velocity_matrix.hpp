@@ -9,9 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 using SparseMatrix = Eigen::SparseMatrix<double, Eigen::ColMajor, Index>;
 

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "orthant/base/assert.hpp"
+#include "orthant/base/export.hpp"
 #include "orthant/math/factorisation.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 class VelocitySolver {
  public:

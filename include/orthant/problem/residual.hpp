@@ -12,10 +12,11 @@
 
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What the judge needs to know of a problem and not of an answer. Solvers use the same steps.
 struct ProblemScale {

@@ -8,11 +8,12 @@
 
 #include <cstdint>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 #include "orthant/shape/smooth_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What touches what. "First" is A, or B where `swapped`; formulas give n from second to first.
 enum class FeatureKind : std::uint8_t {
@@ -24,7 +25,7 @@ enum class FeatureKind : std::uint8_t {
   ClippedVertex,  // second's vertex, of its face `face`, under first's face: n = second's face
                   // normal
   Smooth,         // a curved part on either side; `first` and `second` are smooth_code()s of A, B
-  SubSpheres,     // sphere `first` of A and `second` of B, of `face` spheres a body
+  SubSpheres,     // sphere `first` of A and `second` of B, of `face` spheres per body
 };
 
 struct ContactFeature {

@@ -8,11 +8,12 @@
 #include <numbers>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 #include "orthant/shape/super_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class T>
 struct MassPropertiesT {

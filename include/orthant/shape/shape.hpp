@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/mass_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// A body, convex but for torus and mesh. Factories throw Error naming `name`, the rule and the
 /// value.

@@ -11,11 +11,12 @@
 #include <memory>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/shape/triangle_mesh.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Parameters by kind, in order (planar shapes leave out what has z):
 ///   Sphere     radius

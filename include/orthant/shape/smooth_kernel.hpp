@@ -10,11 +10,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/shape/super_kernel.hpp"
 
-namespace orthant::internal {
+namespace ORTHANT_EXPORT orthant {
+namespace internal {
 
 enum class PartKind : std::uint8_t {
   Vertex,
@@ -314,4 +316,5 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
   return c;
 }
 
-}  // namespace orthant::internal
+}  // namespace internal
+}  // namespace orthant

@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
 #include "orthant/solver/plan.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Outcome : std::uint8_t {
   Converged,       ///< the judge's residual is within the tolerance

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_plan.cpp: cells => tasks; contacts of a task => batches of eight.
+// crowd/sweeps_plan.cpp: cells => tasks; contacts of a task => batches of eight.
 // Within a task only the eight contacts of one batch must not share a body: no colouring, so the
 // order from the lowest up survives.
-#include "solver/sweeps_plan.hpp"
+#include "crowd/sweeps_plan.hpp"
 
 #include <algorithm>
 #include <bit>

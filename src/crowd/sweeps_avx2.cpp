@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_avx2.cpp: the sweeps in AVX2. Flags: src/CMakeLists.txt.
+// crowd/sweeps_avx2.cpp: the sweeps in AVX2. Flags: src/CMakeLists.txt.
 #if defined(__x86_64__)
 #define ORTHANT_SWEEPS_TABLE kSweepsAvx2
 #define ORTHANT_SWEEPS_LANES 8
-#include "solver/sweeps_kernel.hpp"
+#include "crowd/sweeps_kernel.hpp"
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_newton.hpp: a Newton step in velocities on the set of contacts that sweeps have
+// crowd/sweeps_newton.hpp: a Newton step in velocities on the set of contacts that sweeps have
 // found, for contacts that yield.
 //
 //   [M + Σ JᵀG J] Δv = Σ Jᵀ(λ⁰ − λ),   λ⁺ = λ⁰ − G J Δv
@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "crowd/sweeps.hpp"
 #include "math/velocity_system.hpp"
-#include "solver/sweeps.hpp"
 
 namespace orthant::internal {
 

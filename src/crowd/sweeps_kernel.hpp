@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_kernel.hpp: one sweep over batches of eight contacts, in one instruction set.
+// crowd/sweeps_kernel.hpp: one sweep over batches of eight contacts, in one instruction set.
 // Included by sweeps_<instructions>.cpp with ORTHANT_SWEEPS_TABLE (the table it defines) and
 // ORTHANT_SWEEPS_LANES (8, or 1 for the reference). Everything is in an anonymous namespace and
 // nothing of the standard library is used but types: code compiled for wider registers must not be
 // what the linker picks for others. Without contraction every table gives the same bits.
 #pragma once
 
-#include "solver/sweeps_data.hpp"
-#include "solver/sweeps_registers.hpp"
+#include "crowd/sweeps_data.hpp"
+#include "crowd/sweeps_registers.hpp"
 
 namespace orthant::internal {
 namespace {

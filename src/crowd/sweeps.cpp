@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps.cpp: bodies and contacts => batches => sweeps with momentum => velocities,
+// crowd/sweeps.cpp: bodies and contacts => batches => sweeps with momentum => velocities,
 // impulses.
-#include "solver/sweeps.hpp"
+#include "crowd/sweeps.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "crowd/sweeps_data.hpp"
+#include "crowd/sweeps_newton.hpp"
+#include "crowd/sweeps_pack.hpp"
+#include "crowd/sweeps_plan.hpp"
 #include "orthant/base/parallel.hpp"
-#include "solver/sweeps_data.hpp"
-#include "solver/sweeps_newton.hpp"
-#include "solver/sweeps_pack.hpp"
-#include "solver/sweeps_plan.hpp"
 
 namespace orthant {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps over batches of contacts: against the judge and the other solvers, in every instruction
 // set, in both precisions, and on numbers that are no problem at all.
-#include "solver/sweeps.hpp"
+#include "crowd/sweeps.hpp"
 
 #include <gtest/gtest.h>
 

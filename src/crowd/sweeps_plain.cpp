@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_plain.cpp: the sweeps in what every processor of the kind has. Flags:
+// crowd/sweeps_plain.cpp: the sweeps in what every processor of the kind has. Flags:
 // src/CMakeLists.txt.
 #define ORTHANT_SWEEPS_TABLE kSweepsPlain
 #define ORTHANT_SWEEPS_LANES 8
-#include "solver/sweeps_kernel.hpp"
+#include "crowd/sweeps_kernel.hpp"

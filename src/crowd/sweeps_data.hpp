@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_data.hpp: the arrays that the kernels of the sweeps read, and what they return.
+// crowd/sweeps_data.hpp: the arrays that the kernels of the sweeps read, and what they return.
 // Read by code compiled for several instruction sets: types and constants only.
 #pragma once
 

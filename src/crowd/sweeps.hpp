@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps.hpp: block Gauss–Seidel in velocities at the speed of the machine, for crowds of
+// crowd/sweeps.hpp: block Gauss–Seidel in velocities at the speed of the machine, for crowds of
 // rigid bodies in frictional contact.
 //
 //   for every contact c in order:  λ_c ← solution of  Coulomb(λ_c, u_c + (s + ε diag W_cc) λ_c),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_registers.hpp: eight numbers at a time, or as many as a register holds, and the
+// crowd/sweeps_registers.hpp: eight numbers at a time, or as many as a register holds, and the
 // bodies of a batch in and out of registers. Included by sweeps_kernel.hpp alone, under its rules.
 #pragma once
 
-#include "solver/sweeps_data.hpp"
+#include "crowd/sweeps_data.hpp"
 
 namespace orthant::internal {
 namespace {

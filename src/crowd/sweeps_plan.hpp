@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_plan.hpp: contacts => tasks that may run at the same time => batches of eight.
+// crowd/sweeps_plan.hpp: contacts => tasks that may run at the same time => batches of eight.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "solver/sweeps.hpp"
-#include "solver/sweeps_data.hpp"
+#include "crowd/sweeps.hpp"
+#include "crowd/sweeps_data.hpp"
 
 namespace orthant::internal {
 

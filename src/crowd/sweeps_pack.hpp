@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_pack.hpp: bodies and contacts <=> the arrays that the kernels read.
+// crowd/sweeps_pack.hpp: bodies and contacts <=> the arrays that the kernels read.
 #pragma once
 
 #include <Eigen/Geometry>
@@ -8,10 +8,10 @@
 #include <new>
 #include <vector>
 
+#include "crowd/sweeps.hpp"
+#include "crowd/sweeps_data.hpp"
+#include "crowd/sweeps_plan.hpp"
 #include "orthant/base/parallel.hpp"
-#include "solver/sweeps.hpp"
-#include "solver/sweeps_data.hpp"
-#include "solver/sweeps_plan.hpp"
 
 namespace orthant::internal {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/sweeps_newton.cpp: velocities, impulses => impulses of a Newton step.
-#include "solver/sweeps_newton.hpp"
+// crowd/sweeps_newton.cpp: velocities, impulses => impulses of a Newton step.
+#include "crowd/sweeps_newton.hpp"
 
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 
-#include "solver/sweeps_data.hpp"
-#include "solver/sweeps_pack.hpp"
+#include "crowd/sweeps_data.hpp"
+#include "crowd/sweeps_pack.hpp"
 
 namespace orthant::internal {
 namespace {
