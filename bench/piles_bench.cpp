@@ -2,14 +2,17 @@
 // bench/piles_bench.cpp: time per step of dense piles, and what it buys: overlap, residual, speed.
 //   bench_piles [shape=sphere] [count=500] [scene=settled,dropped,tilting] [steps=0]
 //               [method=fast,standard,exact,ode20] [friction=0.5] [state=FILE] [settle=400]
-//               [tolerance=0] [compliance=0] [sweeps=0]
+//               [tolerance=0] [compliance=0] [sweeps=0] [threads=1] [measure=1]
 // Shapes: sphere, box, capsule, hull, mixture (spheres of radii and masses up to 10 : 1); wall:
 // bricks in running bond; drum: spheres in a drum of sixteen staves that turns by a radian per
 // second. Scenes: settled (at rest), dropped (from a grid), tilting (gravity swings by 35 degrees
 // in a second). fast50: fast with fifty sweeps; standard1e-8: standard to that tolerance. Every
 // method starts from the same state; overlaps are measured here, by Orthant's distances, never by
-// the method. Processor time; ODE where it was found (its quick step with N iterations).
+// the method. Processor time; ODE where it was found (its quick step with N iterations). measure=0
+// measures overlap after the last step alone, and gives the memory of the steps without that of the
+// measurement. With several threads times are wall clock.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
 #include "orthant/base/process.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
@@ -358,14 +362,15 @@ int escaped(const Pile& pile, const State& state) {
   return count;
 }
 
-void run(const std::string& scene, const std::string& method, const Pile& pile, State state,
-         int steps, double friction, const Options& options) {
+/// Returns the peak of the memory before the first measurement.
+double run(const std::string& scene, const std::string& method, const Pile& pile, State state,
+           int steps, double friction, const Options& options, bool measure) {
   Parameters parameters = pile.model.default_parameters();
   const std::unique_ptr<Stepper> stepper = make_stepper(method, pile, state, friction, options);
   std::vector<double> times, overlaps, residuals, last_speeds;
   int converged = 0;
   double contacts = 0, iterations = 0;
-  double stage[4] = {};
+  double stage[4] = {}, memory = 0;
   CollisionWorkspace collision;
   ContactSet found;
   for (int i = 0; i < steps; ++i) {
@@ -376,16 +381,23 @@ void run(const std::string& scene, const std::string& method, const Pile& pile, 
       g[0] = kGravity * std::sin(angle);
       g[2] = -kGravity * std::cos(angle);
     }
-    const double begin = processor_seconds();
+    const auto now = [] {
+      return thread_count() > 1 ? std::chrono::duration<double>(
+                                      std::chrono::steady_clock::now().time_since_epoch())
+                                      .count()
+                                : processor_seconds();
+    };
+    const double begin = now();
     const StepReport report = stepper->step(parameters, state);
-    times.push_back(1e3 * (processor_seconds() - begin));
+    times.push_back(1e3 * (now() - begin));
     converged += report.outcome == Outcome::Converged;
     contacts += report.contacts;
     iterations += report.iterations;
     stage[0] += report.seconds_collision, stage[1] += report.seconds_assembly;
     stage[2] += report.seconds_solve, stage[3] += report.seconds_projection;
     residuals.push_back(report.residual);
-    if (steps <= 400 || i % 10 == 0) {
+    if (i + 1 == steps || (measure && (steps <= 400 || i % 10 == 0))) {
+      if (memory == 0) memory = peak_memory();
       find_contacts(pile.model, parameters, state.q, {}, {.margin = 0}, collision, found);
       overlaps.push_back(deepest_penetration(found) / kRadius);
     }
@@ -405,6 +417,7 @@ void run(const std::string& scene, const std::string& method, const Pile& pile, 
       escaped(pile, state), contacts / steps, iterations / steps, 1e3 * stage[0] / steps,
       1e3 * stage[1] / steps, 1e3 * stage[2] / steps, 1e3 * stage[3] / steps);
   std::fflush(stdout);
+  return memory;
 }
 
 std::vector<std::string> words(const std::string& list) {
@@ -423,7 +436,9 @@ int bench(int argc, char** argv) {
       {"shape", "sphere"}, {"count", "500"},    {"scene", "settled,dropped,tilting"},
       {"steps", "0"},      {"friction", "0.5"}, {"method", "fast,standard,exact"},
       {"tolerance", "0"},  {"state", ""},       {"settle", "400"},
-      {"compliance", "0"}, {"sweeps", "0"}};
+      {"compliance", "0"}, {"sweeps", "0"},     {"threads", "1"},
+      {"measure", "1"}};
+
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
@@ -432,6 +447,7 @@ int bench(int argc, char** argv) {
     o[word.substr(0, equals)] = word.substr(equals + 1);
   }
   const double friction = std::stod(o["friction"]);
+  set_thread_count(std::stoi(o["threads"]));
   const Options options{std::stod(o["tolerance"]), std::stod(o["compliance"]),
                         std::stoi(o["sweeps"])};
   const double before = peak_memory();
@@ -457,15 +473,19 @@ int bench(int argc, char** argv) {
     rest.v.head(pile.model.dynamic_v_size()).setZero();
     rest.t = 0;
   }
+  double memory = 0;
   for (const std::string& scene : words(o["scene"])) {
     const int own = scene == "settled" ? 100 : scene == "dropped" ? 300 : 200;
     const int steps = o["steps"] == "0" ? own : std::stoi(o["steps"]);
-    for (const std::string& method : words(o["method"]))
-      run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps, friction,
-          options);
+    for (const std::string& method : words(o["method"])) {
+      const double peak =
+          run(scene, method, pile, scene == "dropped" ? pile.model.rest_state() : rest, steps,
+              friction, options, o["measure"] != "0");
+      if (memory == 0) memory = peak;
+    }
   }
   std::printf("memory beyond the model: %.0f bytes per body\n",
-              (peak_memory() - before - of_model) / std::stod(o["count"]));
+              (memory - before - of_model) / std::stod(o["count"]));
   return 0;
 }
 

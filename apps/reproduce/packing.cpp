@@ -5,7 +5,6 @@
 // use and by plain projected gradients over all rows, as published (plain_gradients.hpp).
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "orthant/base/process.hpp"
 #include "reproduce/compaction.hpp"
@@ -37,25 +36,38 @@ struct Way {
 
 constexpr int kSteps = 3;
 
-StepSettings settings_of(int spheres, double h) {
-  if (spheres < 0) {  // manifolds of faces, one solve, no correction of positions, as the others
-    StepSettings settings = compaction_settings(ConstraintScheme::Manifold, h, 1);
-    settings.stabilisation = Stabilisation::None;
-    return settings;
-  }
-  return compaction_settings(spheres == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
-                             h, std::max(1, spheres));
+StepSettings settings_of(int method, double h) {
+  StepSettings s = compaction_settings(method == 0  ? ConstraintScheme::Relcp
+                                       : method > 0 ? ConstraintScheme::Multisphere
+                                                    : ConstraintScheme::Manifold,
+                                       h, std::max(1, method));
+  if (method < 0)
+    s.stabilisation = Stabilisation::None;  // as the others: positions are not corrected
+  return s;
+}
+
+/// What the method moves: the ellipsoids, or the same bodies tessellated.
+Model model_of(const Model& ellipsoids, int method) {
+  return method < 0 ? suspension(ellipsoids.dynamic_count(), -method) : ellipsoids;
+}
+
+PackingSample measure_by(const Model& model, const State& x, int method, double h) {
+  if (method >= 0) return measure(model, x, settings_of(method, h), kSteps);
+  State end;
+  PackingSample s = measure(model_of(model, method), x, settings_of(method, h), kSteps, &end);
+  s.deepest = deepest_overlap(model, end.q);
+  return s;
 }
 
 /// The steps of `own` with the time that plain projected gradients take for the same problems in
 /// place of ours.
-PackingSample by_plain_gradients(const Model& model, const State& x, int spheres, double h,
+PackingSample by_plain_gradients(const Model& model, const State& x, int method, double h,
                                  const PackingSample& own) {
   SolveTrace trace;
   trace.explain = trace.keep_problems = true;
-  StepSettings settings = settings_of(spheres, h);
+  StepSettings settings = settings_of(method, h);
   settings.solver.trace = &trace;
-  (void)measure(model, x, settings, kSteps);
+  (void)measure(model_of(model, method), x, settings, kSteps);
   PackingSample s = own;
   s.failed = 0;
   const double start = processor_seconds();
@@ -68,9 +80,6 @@ PackingSample by_plain_gradients(const Model& model, const State& x, int spheres
 Way compact(int count, double h, const std::vector<int>& methods, const Options& options,
             double share_from, double share_to) {
   const Model model = suspension(count);
-  std::map<int, Model> hulls;  // the same bodies, tessellated
-  for (const int method : methods)
-    if (method < 0) hulls.emplace(method, suspension(count, -method));
   const Parameters parameters = model.default_parameters();
   const StepSettings settings = compaction_settings(ConstraintScheme::Relcp, h, 1);
   State x = model.rest_state();
@@ -101,12 +110,9 @@ Way compact(int count, double h, const std::vector<int>& methods, const Options&
     ++moment;
     if (r.constraints == 0) continue;
     Moment m{.time = x.t};
-    for (const int spheres : methods) {
-      const Model& bodies = spheres < 0 ? hulls.at(spheres) : model;
-      State end_of;
-      m.own.push_back(measure(bodies, x, settings_of(spheres, h), kSteps, &end_of));
-      if (spheres < 0) m.own.back().deepest = deepest_overlap(model, end_of.q);
-      m.plain.push_back(by_plain_gradients(bodies, x, spheres, h, m.own.back()));
+    for (const int method : methods) {
+      m.own.push_back(measure_by(model, x, method, h));
+      m.plain.push_back(by_plain_gradients(model, x, method, h, m.own.back()));
     }
     way.moments.push_back(std::move(m));
   }

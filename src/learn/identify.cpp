@@ -33,7 +33,7 @@ void check(const LcpSamples& s, Index unknowns) {
     throw Error("samples", "a solution is negative: " + to_text(s.lambda.minCoeff()));
 }
 
-/// One sample a row: (λ, d), each column scaled to unit length so that singular values compare.
+/// One sample per row: (λ, d), each column scaled to unit length so that singular values compare.
 struct Regressor {
   MatX A;
   VecX scale;

@@ -40,7 +40,7 @@ std::vector<Law> friction_laws(const FrictionData& data, Index rows, const char*
                           " rows");
   }
   if (data.dim == 5 && data.mu_r.size() != data.mu.size()) {
-    throw Error(what, "rolling friction needs one coefficient a contact");
+    throw Error(what, "rolling friction needs one coefficient per contact");
   }
   std::vector<Law> laws;
   laws.reserve(data.mu.size());

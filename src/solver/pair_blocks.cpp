@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/pair_blocks.cpp: block projected gradients and active-set CG, one block a pair of bodies.
+// solver/pair_blocks.cpp: block projected gradients and active-set CG, one block per pair of
+// bodies.
 //   step:  x⁺ = argmin over y >= 0 of  g·(y − x) + (y − x)ᵀG(y − x)/(2α),  exactly, block by block
 // Clamping after a block solve is not that projection and does not converge. The conjugate form is
 // CG on the rows that push, preconditioned by the blocks restricted to them. A step that would

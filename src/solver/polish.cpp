@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "solver/kkt_rows.hpp"
 #include "solver/polish_run.hpp"
 
@@ -194,7 +195,8 @@ bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
   alone.k = p.k;
   alone.C = p.C;
   alone.e = p.e;
-  const ProblemScale scale{VecX(), v_free};
+  ProblemScale scale{VecX(), v_free, VecX()};
+  diagonal_of(alone.H, scale.weight);
   Solution x = zero_solution(alone);
   const MethodResult result = polish(alone, scale, {}, {.tolerance = 1e-9}, work, x);
   return std::isfinite(result.residual) && result.residual > kContradicts;

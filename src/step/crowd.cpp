@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "collision/changed_contacts.hpp"
 #include "force/free_rotation_kernel.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
@@ -23,8 +24,10 @@ constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
 constexpr double kSingleTolerance = 3e-3;
 
 /// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
-/// between.
+/// between. So have many contacts together: their canonical problem would take more memory than all
+/// else of the step.
 bool has_crowd(StepRun& run) {
+  if (run.work.detected.contacts.contacts.size() >= kCutContacts) return true;
   std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
   up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
   std::iota(up.begin(), up.end(), 0);
@@ -221,43 +224,148 @@ SweepContact sweep_contact(const StepRun& run, const Contact& contact,
   return c;
 }
 
-void fill_contacts(StepRun& run, double dt) {
+/// What all contacts of a step share.
+struct Filling {
+  Filling(StepRun& r, double length)
+      : run(r), dt(length), gravity(gravity_of(r)), weight(gravity.norm()) {
+    if (weight > 0) up = -gravity / weight;
+    const StepCrew* crew = run.work.crowd.crew;
+    // Across the sides of a periodic box cells of one colour meet: there all is one cell.
+    cut = crew != nullptr || (run.work.detected.contacts.contacts.size() >= kCutContacts &&
+                              !run.settings.periodic.any());
+    edge = crew != nullptr ? crew->cell_edge() : crowd_cell_edge(run.model);
+  }
+  /// Bodies, as their places among those of the sweeps, and cell.
+  void place(const Contact& contact, SweepContact& c) const {
+    c.a = place_of(contact.body_a);
+    c.b = place_of(contact.body_b);
+    if (cut) c.cell = cell_of(run, contact, edge);
+  }
+
+  StepRun& run;
+  double dt;
+  Vec3 gravity, up = Vec3::Zero();
+  double weight, edge = 0;
+  bool cut = false;
+
+ private:
+  std::int32_t place_of(BodyId id) const {
+    const Body& body = run.model.body(id);
+    return body.is_dynamic() ? static_cast<std::int32_t>(body.dynamic) + 1
+                             : run.work.crowd.told[static_cast<std::size_t>(index_of(id))];
+  }
+};
+
+void fill_contacts(const Filling& filling) {
+  StepRun& run = filling.run;
   StepWorkspace::Impl& work = run.work;
-  const Model& model = run.model;
-  const Vec3 gravity = gravity_of(run);
-  const double weight = gravity.norm();
-  const Vec3 up = weight > 0 ? Vec3(-gravity / weight) : Vec3::Zero();
   const double threshold = restitution_threshold(run);
   SweepProblem& crowd = work.crowd.problem;
-  std::vector<std::int32_t>& told = work.crowd.island_size;  // no longer needed
-  place_told(run, crowd.bodies, told);
+  place_told(run, crowd.bodies, work.crowd.told);
   const auto& contacts = work.detected.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
-  // Across the sides of a periodic box cells of one colour meet: there all is one cell.
-  const bool cut = work.crowd.crew != nullptr ||
-                   (contacts.size() >= kCutContacts && !run.settings.periodic.any());
-  const double edge =
-      work.crowd.crew != nullptr ? work.crowd.crew->cell_edge() : crowd_cell_edge(model);
-  const auto place = [&](BodyId id) {
-    const Body& body = model.body(id);
-    return body.is_dynamic() ? static_cast<std::int32_t>(body.dynamic) + 1
-                             : told[static_cast<std::size_t>(index_of(id))];
-  };
-  if (cut) find_cells(run, gravity, edge);
+  if (filling.cut) find_cells(run, filling.gravity, filling.edge);
   crowd.contacts.resize(contacts.size());
-  const double scale = dt / run.settings.h;
+  const double scale = filling.dt / run.settings.h;
   parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
     Materials materials(run);
     for (std::size_t i = begin; i < end; ++i) {
       SweepContact& c = crowd.contacts[i];
-      c = sweep_contact(run, contacts[i], materials.of(contacts[i]), dt, up, weight, threshold);
-      c.a = place(contacts[i].body_a);
-      c.b = place(contacts[i].body_b);
-      if (cut) c.cell = cell_of(run, contacts[i], edge);
+      c = sweep_contact(run, contacts[i], materials.of(contacts[i]), filling.dt, filling.up,
+                        filling.weight, threshold);
+      filling.place(contacts[i], c);
       const WarmStart::Entry* entry = work.matched[i];
       c.impulse = entry != nullptr ? Vec3(scale * entry->impulse_W) : Vec3::Zero();
     }
   });
+}
+
+// --- bodies that turn by much ---
+// A row is true to first order in the turn of its bodies, and corners that were far may come near.
+// Where a body turns by more than kFastTurn the step is looked at where the sweeps have taken it,
+//   q' = q ⊞ dt v',   Φ' + dt J' (v⁺ − v') >= 0
+// for all that overlaps there, and swept once more with these rows beside the others.
+
+/// [rad]: half its square is what a row misses of a lever.
+constexpr double kFastTurn = 0.1;
+/// Sweeps that foresee where bodies go, where it is known before that some turn fast.
+constexpr int kForesight = 10;
+/// Overlaps that are looked at, of the smaller body.
+constexpr double kSeenOverlap = 1e-3;
+
+double normal_rate(const SweepContact& c, const std::vector<SweepBody>& bodies) {
+  const SweepBody &a = bodies[c.a], &b = bodies[c.b];
+  return c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
+         b.omega.dot(c.lever_b.cross(c.normal));
+}
+
+/// By body: the velocities of the sweeps turn it by much. False where there is none.
+bool find_fast_turns(StepRun& run, double dt) {
+  const Model& model = run.model;
+  // Ranks do not know where bodies go that only others push.
+  if (run.work.crowd.crew != nullptr || model.law() != LawOfMotion::Inertial) return false;
+  std::vector<unsigned char>& fast = run.work.crowd.fast;
+  fast.assign(model.bodies().size(), 0);
+  bool some = false;
+  for (Index i = 0; i < model.dynamic_count(); ++i) {
+    const BodyId id = model.dynamic_bodies()[i];
+    const double turn =
+        dt * run.work.crowd.problem.bodies[static_cast<std::size_t>(i) + 1].omega.norm();
+    if (!(turn > kFastTurn) || !(run.work.measures.turning(id) > 0)) continue;
+    fast[static_cast<std::size_t>(index_of(id))] = 1;
+    some = true;
+  }
+  return some;
+}
+
+void write_velocities(StepRun& run);
+
+/// Rows of what overlaps where the velocities of the sweeps lead, behind those of the step.
+void add_turned_contacts(const Filling& filling) {
+  StepRun& run = filling.run;
+  StepWorkspace::Impl& work = run.work;
+  CrowdScratch& crowd = work.crowd;
+  const Model& model = run.model;
+  const double dt = filling.dt;
+  const Index n = model.dynamic_v_size();
+  write_velocities(run);
+  work.displacement.delta = dt * run.x.v;
+  work.displacement.delta.head(n) = dt * work.solved.solution.v;
+  boxplus(model, run.x.q, work.displacement.delta, work.trial.q);
+  CollisionSettings settings = collision_settings(run);
+  settings.margin = 0;
+  find_changed_contacts(model, run.parameters, work.trial.q, crowd.fast, settings, work.collision,
+                        work.trial.contacts);
+  Materials materials(run);
+  for (const Contact& contact : work.trial.contacts.contacts) {
+    if (!(contact.gap < -kSeenOverlap * contact.size)) continue;
+    const Body &a = model.body(contact.body_a), &b = model.body(contact.body_b);
+    const ContactMaterial& material = materials.of(contact);
+    SweepContact c;
+    const Vec3 point = 0.5 * (contact.point_a + contact.point_b);
+    c.normal = contact.normal;
+    c.lever_a = point - centre_of(a, work.trial.q);
+    c.lever_b = point - centre_of(b, work.trial.q) - contact.shift;
+    c.height = filling.up.dot(point);
+    c.friction = material.friction;
+    c.softness = material.compliance / (dt * dt);
+    c.impulse.setZero();
+    filling.place(contact, c);
+    const double base = contact.gap / dt - normal_rate(c, crowd.problem.bodies);
+    c.bias = std::max(base, -push_limit(filling.weight * dt, contact.size, dt));
+    crowd.problem.contacts.push_back(c);
+    crowd.turned_gaps.push_back(dt * base);
+  }
+}
+
+/// To be swept once more: impulses stay, bodies have the velocities they have without any.
+void take_back_velocities(StepRun& run) {
+  const VecX& v_free = run.work.detected.assembly.v_free;
+  for (Index i = 0; i < run.model.dynamic_count(); ++i) {
+    SweepBody& body = run.work.crowd.problem.bodies[static_cast<std::size_t>(i) + 1];
+    body.v = v_free.segment<3>(6 * i);
+    body.omega = v_free.segment<3>(6 * i + 3);
+  }
 }
 
 /// Spatial bodies with nothing but contacts and Coulomb's friction between them.
@@ -338,15 +446,14 @@ void advance_crowd(StepRun& run, double dt) {
   work.displacement.touched.assign(crowd.bodies.size(), 0);
   const auto& contacts = work.detected.contacts.contacts;
   std::atomic<double> deepest{0};
-  parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(crowd.contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
     double here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const SweepContact& c = crowd.contacts[i];
       if (work.crowd.crew != nullptr && !work.crowd.crew->mine(c.cell)) continue;
-      const SweepBody &a = crowd.bodies[c.a], &b = crowd.bodies[c.b];
-      const double rate = c.normal.dot(a.v - b.v) + a.omega.dot(c.lever_a.cross(c.normal)) -
-                          b.omega.dot(c.lever_b.cross(c.normal));
-      here = std::max(here, -(contacts[i].gap + dt * rate));
+      const double gap =
+          i < contacts.size() ? contacts[i].gap : work.crowd.turned_gaps[i - contacts.size()];
+      here = std::max(here, -(gap + dt * normal_rate(c, crowd.bodies)));
     }
     double most = deepest.load();
     while (here > most && !deepest.compare_exchange_weak(most, here)) {
@@ -371,8 +478,11 @@ void advance_crowd(StepRun& run, double dt) {
 }
 
 /// The judge's word on what was swept, where nobody asks for more than an answer: a record, a
-/// method or an explanation is the business of solve().
-bool accepts_swept(StepRun& run, const Assembly& assembly, Solved& solved) {
+/// method or an explanation is the business of solve(). Large piles that move end here, with what
+/// the sweeps have reached: their rigid law is not solved by more work, and factorisations of them
+/// take seconds.
+bool accepts_swept(StepRun& run, const SweepResult& swept, const Assembly& assembly,
+                   Solved& solved) {
   CrowdScratch& work = run.work.crowd;
   const SolveSettings& s = run.settings.solver;
   if (run.record != nullptr || s.method != Method::Automatic || !s.plan.empty() ||
@@ -381,7 +491,11 @@ bool accepts_swept(StepRun& run, const Assembly& assembly, Solved& solved) {
   const CanonicalProblem& p = assembly.problem;
   scale_of(p, work.scale_work, work.scale);
   const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
-  if (!(residual.value <= s.tolerance)) return false;
+  const bool converged = residual.value <= s.tolerance;
+  if (!converged && solved.rows.contacts.size() < kCutContacts) return false;
+  if (!converged)
+    run.report.outcome = std::max(
+        run.report.outcome, swept.outcome == Outcome::Converged ? Outcome::Stalled : swept.outcome);
   solved.solution.w = work.judge.w;
   ++run.report.solves;
   run.report.method = Method::GaussSeidel;
@@ -481,14 +595,21 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run);
-  return result.outcome == Outcome::Converged && accepts_swept(run, assembly, solved);
+  return (result.outcome == Outcome::Converged || contacts.size() >= kCutContacts) &&
+         accepts_swept(run, result, assembly, solved);
 }
 
 bool step_crowd(StepRun& run, double dt, bool light) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
+  if (work.crowd.crew == nullptr && light && work.detected.contacts.contacts.empty()) {
+    work.crowd.problem.contacts.clear();
+    keep_crowd(run, dt);
+    advance_crowd(run, dt);
+    return work.swept = true;
+  }
   if (work.crowd.crew != nullptr) {
-    const bool able = (light || fill_bodies(run, work.crowd.problem.bodies)) && has_crowd(run);
+    const bool able = light || fill_bodies(run, work.crowd.problem.bodies);
     // Refused: all of them step the whole, which is not this step's business.
     if (!work.crowd.crew->accept(run.model, work.detected.contacts.contacts, work.detected.motion,
                                  able))
@@ -497,7 +618,8 @@ bool step_crowd(StepRun& run, double dt, bool light) {
              !(light || fill_bodies(run, work.crowd.problem.bodies))) {
     return false;
   }
-  fill_contacts(run, dt);
+  const Filling filling(run, dt);
+  fill_contacts(filling);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   const bool whole =
@@ -505,7 +627,21 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   SweepSettings settings = promise_of(run.settings, whole);
   settings.speed = reference_speed(run, dt);
   settings.crew = work.crowd.crew;
-  const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
+  work.crowd.turned_gaps.clear();
+  const bool foreseen = find_fast_turns(run, dt);
+  SweepSettings first = settings;
+  if (foreseen) {
+    first.max_sweeps = std::min(first.max_sweeps, kForesight);
+    first.newton_steps = 0;
+  }
+  SweepResult result = solve_sweeps(work.crowd.problem, first, work.crowd.sweeps);
+  if (result.outcome != Outcome::NotFinite && find_fast_turns(run, dt))
+    add_turned_contacts(filling);
+  if (result.outcome != Outcome::NotFinite && (foreseen || !work.crowd.turned_gaps.empty())) {
+    take_back_velocities(run);
+    run.report.iterations += result.sweeps;
+    result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
+  }
   run.report.seconds_solve += timer.seconds();
   if (result.outcome == Outcome::NotFinite) {
     if (work.crowd.crew != nullptr) run.report.outcome = Outcome::NotFinite;

@@ -73,6 +73,9 @@ struct CrowdScratch {
   StepCrew* crew = nullptr;
   std::vector<std::size_t> kept;                     // by chunk of contacts: how many of them push
   std::vector<std::int32_t> island_of, island_size;  // by dynamic body
+  std::vector<std::int32_t> told;                    // by body: its place among those of the sweeps
+  std::vector<unsigned char> fast;                   // by body: it turns by much
+  std::vector<double> turned_gaps;  // of the rows added where the step leads: Φ' − dt J' v' [m]
 };
 
 /// Parameters that have been found to keep the rules of their model.

@@ -306,7 +306,7 @@ TEST(FlexibleGradient, ModulusAndFrictionOfABentBeamAreFoundAgain) {
       q.push_back(x.q.tail(model.v_size()));
       if (J == nullptr) continue;
       StepGradientSettings force;
-      force.force = true;
+      force.allow_unconverged = true;
       StepGradient gradient(model, p, settings, record, force);
       for (int k = 0; k < 2; ++k) {
         StepTangent change{dq.col(k), dv.col(k), {}, VecX::Zero(p.values.size())};

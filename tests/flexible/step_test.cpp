@@ -321,7 +321,7 @@ TEST(FlexibleStep, RigidBallLiesOnASoftMat) {
 }
 
 TEST(FlexibleStep, BeamOnRollersComesToRest) {
-  // The rollers touch the faces along lines; with one point a face the beam rocked on them for
+  // The rollers touch the faces along lines; with one point per face the beam rocked on them for
   // ever.
   for (const double friction : {0.0, 0.3}) {
     ModelBuilder builder;

@@ -260,7 +260,7 @@ TEST(Crowd, IslandsOfFewContactsAreExactHoweverMany) {
 }
 
 TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
-  // The whole grid falls at 5 m/s: 5 cm a step, more than the gaps of 1 cm, and nobody approaches
+  // The whole grid falls at 5 m/s: 5 cm per step, more than the gaps of 1 cm, and nobody approaches
   // anybody until the floor stops the first layer.
   for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
     World world(pile(144, Shape::sphere(kRadius)), accuracy);

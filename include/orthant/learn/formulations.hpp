@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // learn/formulations.hpp: blocks that fall and slide, each way of writing them as a complementarity
-// problem (docs/learning.md). One unknown a contact direction, so every one can be checked by hand.
+// problem (docs/learning.md). One unknown per contact direction, so every one can be checked by
+// hand.
 //
 // Symbols: x position, v velocity, u applied force, μ friction, m mass, g gravity, dt step;
 // friction λ⁺, λ⁻ along and against x, γ the sliding speed.

@@ -118,6 +118,15 @@ SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings
 /// allocate (block-diagonal or no H).
 void solve(const CanonicalProblem& problem, const SolveSettings& settings,
            SolveWorkspace& workspace, Solution& solution, SolveReport& report);
+/// What the maker of a problem knows of its H already.
+struct FreeMotion {
+  const VelocitySolver& inverse;
+  const VecX& v_free;  ///< H⁻¹k
+};
+/// The same without factorising H once more, and without the two Siconos errors, which stay 0 in
+/// the report.
+void solve(const CanonicalProblem& problem, const FreeMotion& free, const SolveSettings& settings,
+           SolveWorkspace& workspace, Solution& solution, SolveReport& report);
 /// The same from zero with a workspace of its own.
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,
                   Solution& solution);
