@@ -51,7 +51,7 @@ struct Sticking {
 /// Section 3.2: noise on the traditional M and q, block at rest that should stay so.
 void noise(int samples, Result& result) {
   Table table{"Noise on a learned M or q: a block that should stick (section 3.2)",
-              {"noise", "on", "stick", "rms speed", "no solution found", "the notes"},
+              {"noise", "on", "stick", "rms speed", "no solution found", "published"},
               {}};
   Random random(11);
   for (const double size : {0.0, 1e-6, 1e-4, 1e-2})
@@ -134,7 +134,7 @@ void baselines(int samples, Result& result) {
   }
   Table table{"Models of the sliding block learned from " + std::to_string(samples) +
                   " samples: where it should stick (section 3, remark 4)",
-              {"model", "stick", "rms speed", "the notes"},
+              {"model", "stick", "rms speed", "published"},
               {}};
   table.rows.push_back(
       {"plain network for the force, 64 tanh", plain.share(), number(plain.rms()), "cannot stick"});
@@ -156,7 +156,7 @@ constexpr double kContracting = 2.2;
 void planar(int samples, Result& result) {
   Table table{"Planar sliding by the fixed point (section 2.4)",
               {"directions", "converges, sticks", "converges, slides",
-               "converges, slides faster than 2.2 grips", "worst error where it does", "the notes"},
+               "converges, slides faster than 2.2 grips", "worst error where it does", "published"},
               {}};
   double worst = 0, lost = 0;
   for (const int directions : {4, 8, 16, 32}) {
@@ -253,7 +253,7 @@ void identify(bool quick, Result& result) {
     const Vec3 W = found.W.row(r).transpose() / scale - Vec3(sign, sign, 1);
     error = std::max(error, W.cwiseAbs().maxCoeff());
   }
-  Table table{"What is found from data", {"what", "how", "worst error", "the notes"}, {}};
+  Table table{"What is found from data", {"what", "how", "worst error", "published"}, {}};
   table.rows.push_back({"M, q of the direct form, rows up to scale", "linear program, 300 samples",
                         number(error), "degenerate without a fixed scale"});
   result.checks.push_back({"linear program: error of q", error, 1e-6});
@@ -302,7 +302,9 @@ Result run_notes(const Options& options) {
       "with their sum, as written there, both fill the cone together and starts above 7 still find "
       "no gradient");
   result.notes.push_back(
-      "not made: learning from an arm that pushes an object (no motions of one)");
+      "learning from an arm that pushes an object: python/examples/30_arm_learns.py, from a "
+      "simulated "
+      "motion");
   return result;
 }
 
