@@ -139,7 +139,7 @@ void rollout_times(benchmark::State& bench, const Model& model, Index steps, boo
                                             steps, {.store_records = !checkpoints});
     recorded += watch.lap();
     StepGradientSettings gradient;
-    gradient.force = true;
+    gradient.allow_unconverged = true;
     const RolloutGradient g = rollout_gradient(
         tape, at_end(tape, VecX::Ones(model.v_size()), VecX::Ones(model.v_size())), gradient);
     backward += watch.lap();
@@ -184,7 +184,7 @@ void step_product(benchmark::State& bench, const Model& model, bool with_factori
   for (int i = 0; i < 30; ++i) (void)step(model, parameters, settings, {}, x, warm, work, &record);
   const StateCotangent by{VecX::Ones(model.v_size()), VecX::Ones(model.v_size())};
   StepGradientSettings with;
-  with.force = true;
+  with.allow_unconverged = true;
   StepGradient gradient(model, parameters, settings, record, with);
   for (auto _ : bench) {
     if (with_factorisation) gradient = StepGradient(model, parameters, settings, record, with);

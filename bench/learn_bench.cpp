@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/learn_bench.cpp: transitions a second of the implicit loss with its gradient, simulated
-// samples a second with derivatives; the cube of the measured tosses (the excerpt of the tests).
+// samples per second with derivatives; the cube of the measured tosses (the excerpt of the tests).
 #include <benchmark/benchmark.h>
 
 #include "learn/support.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/learn/fit.hpp"
+#include "scenes/toss_cube.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ TrajectoryData tosses(const Model& model) {
 /// Loss and gradient by friction and restitution of every transition of the file.
 void implicit_loss(benchmark::State& state) {
   set_thread_count(static_cast<int>(state.range(0)));
-  const Model model = testing::toss_cube(0.18, 0.125);
+  const Model model = scenes::toss_cube(0.18, 0.125);
   const TrajectoryData data = tosses(model);
   const Parameters p = model.default_parameters();
   const std::vector<Index> places = {p.table->find("material/wood.friction"),
@@ -58,7 +59,7 @@ BENCHMARK(implicit_loss)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillis
 /// Whole tosses predicted.
 void predict_tosses(benchmark::State& state) {
   set_thread_count(static_cast<int>(state.range(0)));
-  const Model model = testing::toss_cube(0.18, 0.125);
+  const Model model = scenes::toss_cube(0.18, 0.125);
   const TrajectoryData data = tosses(model);
   StepSettings settings;
   settings.impact_events = true;

@@ -59,12 +59,16 @@ void ellipsoids_warm(benchmark::State& state) {
 void ellipsoids_cold(benchmark::State& state) {
   narrow_phase(state, Shape::ellipsoid(2, 1, 1), false);
 }
+void super_ellipsoids(benchmark::State& state) {
+  narrow_phase(state, Shape::super_ellipsoid(2, 1, 1, 0.6, 0.6), true);
+}
 void spherocylinders(benchmark::State& state) {
   narrow_phase(state, Shape::capsule(0.5, 1.0), true);
 }
 void tori(benchmark::State& state) { narrow_phase(state, Shape::torus(1, 0.2), true); }
 BENCHMARK(ellipsoids_warm);
 BENCHMARK(ellipsoids_cold);
+BENCHMARK(super_ellipsoids);
 BENCHMARK(spherocylinders);
 BENCHMARK(tori);
 

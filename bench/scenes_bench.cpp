@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench/scenes_bench.cpp: steps a second and time by stage, with penetration and residual beside
+// bench/scenes_bench.cpp: steps per second and time by stage, with penetration and residual beside
 // it. Scenes: cubes stacked (touching and with gaps, light and heavy), a wall, an arch, a chain,
 // spheres on spheres that weigh a tenth, spheres that fall into a box and settle; and carpets of
 // spheres and boxes, 10^3 and more: the time a body must not grow with their number. All at the

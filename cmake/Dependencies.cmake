@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries of single rooms, all private to the library.
-foreach(part IN ITEMS orthant orthant_lower)
+foreach(part IN ITEMS orthant orthant_rooms orthant_lower orthant_upper)
   find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
   find_library(METIS_LIBRARY metis REQUIRED)
   target_include_directories(${part} SYSTEM PRIVATE ${METIS_INCLUDE_DIR})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 07_mass_and_friction: watch a block that is pushed while it slides; infer its mass and friction
-// from guesses five times off. Two unknowns: two directions of forward mode a round, least squares
-// by Levenberg and Marquardt in their logarithms.
+// from guesses five times off. Two unknowns: two directions of forward mode per round, least
+// squares by Levenberg and Marquardt in their logarithms.
 //
 // Prints: mass 2.0000 kg, friction 0.3000
 #include <cmath>

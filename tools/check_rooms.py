@@ -4,7 +4,8 @@
 
 1. A room includes only itself, the rooms and outside headers of its row in cmake/rooms.txt, and the
    standard library; of other rooms the public headers (orthant/<room>/...) and those of src/<room>/ whose
-   banner does not say "Private to the room". A public header includes public headers only.
+   banner does not say "Private to the room". A public header includes public headers only and opens its
+   namespace with ORTHANT_EXPORT: what it declares is visible in the shared library.
    orthant/orthant.hpp gathers public headers for users and stands above all rooms, which may not include it.
 2. apps, examples, python and scenes use public headers only; tests and bench those of src/<room>/ as well.
 3. The table has no cycle: a room needs only rooms above it.
@@ -101,6 +102,12 @@ def check_room_file(root, path, room, public, table):
             yield f"{where}: room '{room}' may not include <{header}> (cmake/rooms.txt)"
 
 
+def check_visible(root, path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if re.match(r"namespace orthant\b", line):
+            yield f"{path.relative_to(root)}:{number}: expected 'namespace ORTHANT_EXPORT orthant {{'"
+
+
 def check_umbrella(root, path, table):
     for number, _, header in includes(path):
         parts = header.split("/")
@@ -119,6 +126,8 @@ def check_rooms(root, table):
                 yield f"{path.relative_to(root)}: not in a room of cmake/rooms.txt"
                 continue
             yield from check_room_file(root, path, relative.parts[0], public, table)
+            if public:
+                yield from check_visible(root, path)
 
 
 def check_outside(root):

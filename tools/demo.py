@@ -98,7 +98,7 @@ def throw(command, out):
 
 
 def dominoes(command, out):
-    """Recorded without its contacts: four thousand a frame would make the page ten times as large."""
+    """Recorded without its contacts: four thousand per frame would make the page ten times as large."""
     start = time.monotonic()
     run(command, "run", DOMINOES, "-o", out / "dominoes", "--overwrite", "--threads", 0, "--json",
         out / "dominoes.json", "--set", "record.contacts=false", stdout=subprocess.DEVNULL)

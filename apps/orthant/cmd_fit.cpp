@@ -250,27 +250,35 @@ int fit_command(const FitCommand& c) {
 void add_fit(Program& program) {
   const auto o = std::make_shared<FitCommand>();
   Command command = program.command("fit", "Find parameters of a model from measured motions");
-  command.option("model", o->model, fit_model_help()).required();
+  command.option("model", o->model, fit_model_help()).value_name("MODEL").required();
   command.option("data", o->data, "CSV of motions, one row per sample (docs/learning.md)")
+      .value_name("CSV")
       .required();
-  command.option("--params", o->parameters, "NAME or NAME=LOWER:UPPER, by commas")
+  command.option("--params", o->parameters, "what to find, by commas: NAME or NAME=LOWER:UPPER")
+      .value_name("NAME,…")
       .required()
       .by_commas();
-  command.option("--method", o->method, "simulate (default) or implicit");
-  command.option("--train", o->train, "fit the first N motions; default: all");
-  command.option("--test", o->test, "score the last N motions; default: up to 100 others");
-  command.option("--horizon", o->horizon, "samples from one measured start; 0: all");
-  command.option("--substeps", o->substeps, "steps per sample");
-  command.option("--starts", o->starts, "points of the box tried first");
-  command.option("--dt", o->dt, "sampling interval [s] of a file without times");
-  command.option("--angular", o->angular, "axes of wx, wy, wz: body or world");
+  command.option("--method", o->method, "simulate (default) or implicit").value_name("NAME");
+  command.option("--train", o->train, "fit the first N motions; default: all").value_name("N");
+  command.option("--test", o->test, "score the last N motions; default: up to 100 others")
+      .value_name("N");
+  command.option("--horizon", o->horizon, "samples from one measured start; 0: all")
+      .value_name("N");
+  command.option("--substeps", o->substeps, "steps per sample").value_name("N");
+  command.option("--starts", o->starts, "points of the box tried first").value_name("N");
+  command.option("--dt", o->dt, "sampling interval [s] of a file without times").value_name("S");
+  command.option("--angular", o->angular, "axes of wx, wy, wz: body or world").value_name("AXES");
   command.flag("--backward", o->backward, "velocities are backward differences");
   command.flag("--no-events", o->no_events, "do not locate impacts within a step");
-  command.option("--compare", o->compare, "NAME=VALUE,… to be scored, too");
-  command.option("-o,--output", o->out, "write estimates and scores as YAML");
-  command.option("--plot", o->plot, "write predicted and measured motions as SVG");
-  command.option("--threads", o->threads, "0: all cores");
+  command.option("--compare", o->compare, "values to be scored as well").value_name("NAME=VALUE,…");
+  command.option("-o,--output", o->out, "write estimates and scores as YAML").value_name("FILE");
+  command.option("--plot", o->plot, "write predicted and measured motions as SVG")
+      .value_name("FILE");
+  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
   command.flag("-q,--quiet", o->quiet, "no progress");
+  command.footer(
+      "Example:\n  orthant fit cube tosses.csv --params friction,restitution --train 60 -o "
+      "fit.yaml\n");
   command.run([o] { return fit_command(*o); });
 }
 

@@ -308,7 +308,7 @@ int run_grad(const GradCommand& c) {
   if (inputs.empty()) inputs = all_inputs(scene.model);
 
   StepGradientSettings gradient;
-  gradient.force = c.force;
+  gradient.allow_unconverged = c.force;
   if (c.kappa > 0) {
     gradient.solution.mode = GradientMode::Smoothed;
     gradient.solution.kappa = c.kappa;
@@ -388,10 +388,11 @@ void add_grad(Program& program) {
               "key=value: a parameter of the scene, or a setting such as step.h")
       .value_name("KEY=VALUE")
       .one_value();
-  command.flag("--check", o->check, "beside it central differences, and where they mean nothing");
+  command.flag("--check", o->check,
+               "central differences beside the gradient, and where they mean nothing");
   command
       .option("--smoothed", o->kappa,
-              "of the central path w x impulse = KAPPA [J] instead of the exact one")
+              "gradient of the smoothed law w x impulse = KAPPA [J] instead of the exact one")
       .value_name("KAPPA")
       .positive();
   command.flag("--force", o->force, "also through steps that missed the tolerance");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // orthant/cmd_reproduce.cpp: orthant reproduce [NAME…|all] [-o DIR] [--quick] => tables, checks;
-// with a folder also DIR/index.html, DIR/NAME/ with files and runs. A folder is gone on with:
+// with a folder also DIR/index.html, DIR/NAME/ with files and runs. A folder is continued:
 // experiments that are in it are not made again, checkpoints are resumed.
 // The progress bar goes to the standard error, and only to a terminal.
 #include <fmt/format.h>
@@ -249,16 +249,20 @@ void add_reproduce(Program& program) {
   Command command =
       program.command("reproduce", "Run experiments of the literature, beside their numbers");
   command.option("name", options->names, "which, or all; none: the list").value_name("NAME");
-  command.option("-o,--output", options->directory,
-                 "folder for the page, figures, data and runs; what it holds already is gone on "
-                 "with");
+  command
+      .option("-o,--output", options->directory,
+              "folder for the page, figures, data and runs; what it holds already is "
+              "continued")
+      .value_name("DIR");
   command.flag("--quick", options->quick, "small forms: seconds each, minutes for all");
   command.option("--size", options->size, "bodies, cells or rings per side; default as published")
+      .value_name("N")
       .not_negative();
-  command.flag("--again", options->again, "make anew what the folder holds already");
+  command.flag("--again", options->again, "run again what the folder holds already");
   command
       .option("--steps", options->steps,
               "end after so many steps, with a checkpoint; default when the run is over")
+      .value_name("N")
       .not_negative();
   command.option("--threads", options->threads, "threads; 0: all cores").value_name("N");
   command.flag("--list", options->list, "name the experiments and end");

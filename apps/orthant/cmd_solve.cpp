@@ -73,6 +73,10 @@ void add_settings(Command& command, S& settings, std::string& method, const std:
                      add_settings(command, settings.*member, method, std::string(name) + ".");
                    else if constexpr (std::is_same_v<T, Method>)
                      command.option(option, method, method_names()).show_default();
+                   else if constexpr (std::is_same_v<S, PlanSettings>)
+                     command.option(option, settings.*member, what)
+                         .show_default()
+                         .group("Thresholds of the automatic plan");
                    else
                      command.option(option, settings.*member, what).show_default();
                  });

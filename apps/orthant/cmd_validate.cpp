@@ -97,9 +97,12 @@ void add_validate(Program& program) {
   const auto options = std::make_shared<ValidateOptions>();
   Command command =
       program.command("validate", "Run the physics checks: measured error against its bound");
-  command.option("name", options->names,
-                 "groups of checks, none: all; or scene files, judged as by --random");
-  command.option("--json", options->json, "write the checks as JSON to a file, or - ");
+  command
+      .option("name", options->names,
+              "groups of checks, none: all; or scene files, judged as by --random")
+      .value_name("NAME");
+  command.option("--json", options->json, "report as JSON to a file, or to standard output (-)")
+      .value_name("FILE|-");
   command.flag("--list", options->list, "name the groups and end");
   command
       .option("--random", options->random.count,
@@ -117,6 +120,9 @@ void add_validate(Program& program) {
       .option("--keep", options->random.directory,
               "folder for the scenes that fail; default random_failures")
       .value_name("DIR");
+  command.footer(
+      "Example:\n  orthant validate incline bouncing_ball\n"
+      "  orthant validate --random 100 --seed 7\n");
   command.run([options] { return validate_command(*options); });
 }
 

@@ -5,27 +5,15 @@
 #include <utility>
 
 #include "orthant/io/scene.hpp"
-#include "orthant/model/model_builder.hpp"
 #include "scenes/scenes.hpp"
+#include "scenes/toss_cube.hpp"
 
 namespace orthant::app {
 namespace {
 
-/// Lengths in half-edges, as in the data; friction and restitution start from a guess.
+/// Friction and restitution start from a guess.
 FitModel toss_cube() {
-  ModelBuilder b;
-  b.set_gravity(Vec3(0, 0, -187.2137));
-  b.add_material({.name = "wood", .friction = 0.3, .restitution = 0.3});
-  b.add_body({.name = "table",
-              .motion = Motion::Fixed,
-              .shapes = {{.shape = Shape::half_space(), .material = "wood"}}});
-  const Mat3 inertia = 0.2950003 * Mat3::Identity();
-  b.add_body({.name = "cube",
-              .position = Vec3(0, 0, 2),
-              .shapes = {{.shape = Shape::box(1, 1, 1), .material = "wood"}},
-              .mass = 0.37,
-              .inertia = inertia});
-  Model model = b.build();
+  Model model = scenes::toss_cube(0.3, 0.3);
   Parameters parameters = model.default_parameters();
   StepSettings settings;
   settings.h = 1.0 / 148;

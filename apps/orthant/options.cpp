@@ -36,13 +36,14 @@ std::string nearest_option(std::string_view name, const std::vector<std::string>
   return {};
 }
 
-/// "unknown command 'solv' (did you mean solve?)".
+/// "unknown command 'solv' (did you mean solve?)"; without a word "expected a command".
 std::string unknown_command(const CLI::App& root, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* command : root.get_subcommands({})) known.push_back(command->get_name());
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string near = nearest_spelling(word, views.data(), views.size());
-  std::string message = fmt::format("unknown command '{}'", word);
+  std::string message =
+      word.empty() ? "expected a command" : fmt::format("unknown command '{}'", word);
   if (!near.empty()) message += fmt::format(" (did you mean {}?)", near);
   return message + fmt::format("; there are {}", fmt::join(known, ", "));
 }
@@ -52,8 +53,9 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   std::string message = error.what();
   const std::vector<CLI::App*> chosen = root.get_subcommands();
   const std::vector<std::string> rest = root.remaining(true);
-  if (chosen.empty() && !rest.empty() && !rest[0].starts_with('-'))
-    return fmt::format("orthant: {}\n", unknown_command(root, rest[0]));
+  if (chosen.empty() && (rest.empty() || !rest[0].starts_with('-')))
+    return fmt::format("orthant: {}\nRun 'orthant --help' for what they do.\n",
+                       unknown_command(root, rest.empty() ? "" : rest[0]));
   const CLI::App& command = chosen.empty() ? root : *chosen.front();
   for (const std::string& argument : rest) {
     const std::string_view name = option_name(argument);
@@ -94,11 +96,15 @@ Option& Option::by_commas() {
   return *this;
 }
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::PositiveNumber.description(""));
   return *this;
 }
 Option& Option::not_negative() {
-  option_->check(kNotNegative);
+  option_->check(kNotNegative.description(""));
+  return *this;
+}
+Option& Option::group(const char* title) {
+  option_->group(title);
   return *this;
 }
 
@@ -139,7 +145,9 @@ Program::Program(const std::string& name, const std::string& about, const std::s
 Program::~Program() = default;
 
 Command Program::command(const std::string& name, const std::string& about) {
-  return {app_->add_subcommand(name, about), &chosen_};
+  CLI::App* app = app_->add_subcommand(name, about);
+  app->footer("");  // not the examples of the program
+  return {app, &chosen_};
 }
 
 std::vector<CommandSummary> Program::commands() const {

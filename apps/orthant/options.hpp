@@ -30,6 +30,7 @@ class Option {
   Option& by_commas();
   Option& positive();
   Option& not_negative();
+  Option& group(const char* title);  ///< in the help: under a title of its own
 
  private:
   CLI::Option* option_;

@@ -13,6 +13,7 @@
 #include "orthant/force/force.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
+#include "reproduce/interior_point_study.hpp"
 #include "reproduce/penalty.hpp"
 #include "reproduce/reproduce.hpp"
 
@@ -168,7 +169,7 @@ Bent run_hard(const Cells& cells, double friction, double h, const Options& opti
   return drive.run([] {}, read, options, "hard, " + cells.name());
 }
 
-/// Springs of `stiffness` [N/m] and dashpots of `dashpot` [N s/m] a contact.
+/// Springs of `stiffness` [N/m] and dashpots of `dashpot` [N s/m] per contact.
 /// `bears`: the mean force of the hard run.
 Bent run_penalty(double stiffness, double dashpot, double h, double bears, const Options& options) {
   Drive drive(kPublished, 0, false, h);
@@ -410,6 +411,58 @@ void converge(Result& result, const std::string& title, const std::string& file,
              plot_svg("Three-point bending", "way of the ram [m]", "force [N]", curves), result);
 }
 
+/// The residual of the interior point, iteration by iteration, in the last of some steps.
+void trace(Result& result, const Cells& cells, const Options& options) {
+  std::vector<Curve> curves;
+  Table table{"The problems of the bending, from nothing, mesh " + cells.name() + ", dt = 0.05",
+              {"friction", "velocities", "rows", "steps", "iterations per solve", "not converged"},
+              {}};
+  for (const double friction : {0.0, 0.5}) {
+    const Model model = bending(cells, friction, true);
+    State state = model.rest_state();
+    state.v[model.body(model.find_body("ram")).v_begin + 2] = -kSpeed;
+    const Study s =
+        study(model, model.default_parameters(), state,
+              {.h = 0.05, .friction = FrictionModel::Coulomb, .calls = 4, .all_starts = false},
+              options.progress);
+    table.rows.push_back({number(friction), number(s.velocities, 6), number(s.rows, 6),
+                          std::to_string(s.calls), number(s.mean(kJudge, kCold)),
+                          std::to_string(s.failed[kJudge][kCold])});
+    result.checks.push_back({"interior point, friction " + number(friction) + ": not converged",
+                             static_cast<double>(s.failed[kJudge][kCold]), 0});
+    Curve c{"friction " + number(friction), {}, {}};
+    for (std::size_t i = 0; i < s.history.size(); ++i) {
+      c.x.push_back(static_cast<double>(i));
+      c.y.push_back(s.history[i]);
+    }
+    curves.push_back(std::move(c));
+  }
+  result.tables.push_back(std::move(table));
+  write_file(options, "bending_convergence.svg",
+             plot_svg("Bending: residual by iteration, dt = 0.05 (figure 5.4)", "iteration",
+                      "residual", curves, false, true),
+             result);
+}
+
+/// The way of the ram, for `orthant run`.
+std::string bending_scene(const Cells& cells) {
+  return R"(orthant: 1
+name: three-point bending
+description: a soft beam on two cylinders, bent by a third that is driven down
+materials: [{name: surface, friction: 0}]
+bodies:
+  - {name: left, motion: fixed, position: [0.15, 0.3, -0.025], rotation: [0, 0, 90 deg], shapes: {type: capsule, radius: 0.025, half_length: 0.4, material: surface}}
+  - {name: right, motion: fixed, position: [1.15, 0.3, -0.025], rotation: [0, 0, 90 deg], shapes: {type: capsule, radius: 0.025, half_length: 0.4, material: surface}}
+  - {name: ram, motion: kinematic, position: [0.65, 0.3, 0.175], rotation: [0, 0, 90 deg], velocity: [0, 0, -1], shapes: {type: capsule, radius: 0.025, half_length: 0.4, material: surface}}
+flexible:
+  - {type: box, name: beam, size: [1.3, 0.6, 0.15], cells: [)" +
+         std::to_string(cells.x) + ", " + std::to_string(cells.y) + ", " + std::to_string(cells.z) +
+         R"(], young: 1.0e+7, poisson: 0.3, density: 1000, material: surface}
+step: {h: 0.01}
+run: {time: 0.2}
+)";
+}
+
 }  // namespace
 
 Result run_bending(const Options& options) {
@@ -433,6 +486,10 @@ Result run_bending(const Options& options) {
     converge(result, "Mean force [N] over ways of the ram, h = 0.02 s", "bending_meshes", runs,
              options);
   }
+  const Cells shown = options.quick ? Cells{13, 6, 2} : kPublished;
+  trace(result, shown, options);
+  result.scenes.push_back(
+      {"bending_run", "the beam while the ram comes down (figure 5.3)", bending_scene(shown)});
   Table thin{"Slender beam (span over thickness 20), planar, force over 48 E I w / L^3",
              {"layers", "ratio"},
              {}};

@@ -18,7 +18,7 @@ constexpr double kHeights[] = {0, 0.9, 1.8}, kAngles[] = {0, 0.03, -0.02}, kPush
 
 struct Jitter {
   double overlap_first = 0, overlap_late = 0;  // after the first step; the largest of the last half
-  double turn = 0;                             // mean |change of angle| a step, last half [rad]
+  double turn = 0;                             // mean |change of angle| per step, last half [rad]
   int flips = 0;                               // of the sense of turning, last half
   double solves = 0, failed = 0;
   Curve overlap, angle;

@@ -253,7 +253,7 @@ Result run_colony(const Options& options) {
   result.notes.push_back(
       "published: 341 us per constraint for ReLCP on 64 cores, mean over the run; here " +
       number(1e6 * seconds / std::max(1.0, rows)) + " us");
-  result.notes.push_back("one constraint a pair reaches an overlap of " +
+  result.notes.push_back("one constraint per pair reaches an overlap of " +
                          number(run.single_deepest));
   extrapolate(history, result);
   result.checks.push_back({"overlap at every step", deepest, 1.0001e-5});

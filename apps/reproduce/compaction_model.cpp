@@ -22,9 +22,31 @@ double edge_of(int count) {
   return std::cbrt(4.0 / 3 * kPi * kMajor * kMinor * kMinor * count / kVolumeFraction);
 }
 
+/// Points of the surface, evenly (Fibonacci's spiral on the sphere, stretched).
+Shape faceted(int corners) {
+  std::vector<Vec3> points;
+  for (int i = 0; i < corners; ++i) {
+    const double z = 1 - (2 * i + 1.0) / corners, r = std::sqrt(1 - z * z),
+                 a = kPi * (3 - std::sqrt(5.0)) * i;
+    points.emplace_back(kMajor * r * std::cos(a), kMinor * r * std::sin(a), kMinor * z);
+  }
+  return Shape::hull(points);
+}
+
 }  // namespace
 
-Model suspension(int count) {
+double deepest_overlap(const Model& model, const VecX& q) {
+  CollisionWorkspace work;
+  ContactSet contacts;
+  find_contacts(model, model.default_parameters(), q, {}, {.points = ContactPoints::Deepest}, work,
+                contacts);
+  double deepest = 0;
+  for (const Contact& c : contacts.contacts) deepest = std::max(deepest, -c.gap);
+  return deepest;
+}
+
+Model suspension(int count, int corners) {
+  const Shape shape = corners > 0 ? faceted(corners) : Shape::ellipsoid(kMajor, kMinor, kMinor);
   const double edge = edge_of(count);
   ModelBuilder builder;
   builder.set_law(LawOfMotion::Overdamped);
@@ -45,8 +67,7 @@ Model suspension(int count) {
     const double u = std::sqrt(1 - a), w = std::sqrt(a);
     body.orientation = {u * std::sin(2 * kPi * b), u * std::cos(2 * kPi * b),
                         w * std::sin(2 * kPi * d), w * std::cos(2 * kPi * d)};
-    body.shapes.push_back(
-        {.shape = Shape::ellipsoid(kMajor, kMinor, kMinor), .material = "smooth"});
+    body.shapes.push_back({.shape = shape, .material = "smooth"});
     body.drag = 1;
     body.length = 2 * kMajor;
     builder.add_body(body);
@@ -72,7 +93,7 @@ double longest_compaction(int count) { return 0.87 * edge_of(count) / kFreeSpeed
 double packed_radius(int count) { return 0.75 * std::cbrt(count * kMajor * kMinor * kMinor / 0.6); }
 
 PackingSample measure(const Model& model, const State& packed, const StepSettings& settings,
-                      int steps) {
+                      int steps, State* end) {
   State x = packed;
   WarmStart warm;
   StepWorkspace work;
@@ -89,6 +110,7 @@ PackingSample measure(const Model& model, const State& packed, const StepSetting
     s.seconds_solve += r.seconds_solve / steps;
   }
   s.seconds = (processor_seconds() - start) / steps;
+  if (end != nullptr) *end = x;
   s.constraints /= steps;
   s.solves /= steps;
   s.iterations /= steps;

@@ -18,7 +18,8 @@ Assembly problem_of(const Model& model, const Parameters& parameters, const Step
     if (solve.kind != SolveKind::Step) continue;
     const StepInterval at{solve.q, solve.v, solve.t, solve.duration};
     if (!assemble_motion(model, parameters, at, record.u, out)) continue;
-    assemble_rows(model, parameters, at, solve.contacts.contacts, solve.rows, solve.rows.beta, out);
+    assemble_rows(model, parameters, at, solve.contacts.contacts, solve.rows, solve.rows.beta, out,
+                  solve.contacts.flexible);
     break;
   }
   return out;

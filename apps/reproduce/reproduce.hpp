@@ -16,7 +16,7 @@ namespace orthant::reproduce {
 struct Options {
   std::string directory = {};  ///< for CSV, SVG and saved states; empty: nothing is written
   bool quick = false;          ///< a small form that ends within seconds
-  int size = 0;                ///< bodies, cells or rings a side; 0: as published
+  int size = 0;                ///< bodies, cells or rings per side; 0: as published
   bool resume = false;         ///< go on from the checkpoint in `directory`, where there is one
   std::int64_t steps = 0;      ///< end the session after so many steps; 0: when the run is over
   /// Called now and then with the share done and a word on it.
@@ -86,6 +86,7 @@ Result run_mass(const Options& options);
 Result run_kinks(const Options& options);
 Result run_notes(const Options& options);
 Result run_capsules(const Options& options);
+Result run_heap(const Options& options);
 Result run_warm_start(const Options& options);
 Result run_balls(const Options& options);
 Result run_stacks(const Options& options);

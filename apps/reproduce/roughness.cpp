@@ -78,6 +78,33 @@ Mean mean_of(const std::vector<double>& x) {
   return m;
 }
 
+/// The motion is chaotic: how the cells lie at 64 of them, over several first angles.
+Table orders_of(const Options& options, int runs) {
+  Table table{"Orientational order at 64 cells over " + std::to_string(runs) +
+                  " first angles (mean +- standard error)",
+              {"method", "order of neighbours", "order of the whole"},
+              {}};
+  for (const int n : {0, 5, 7}) {
+    std::vector<double> near, whole;
+    for (int i = 0; i < runs; ++i) {
+      const Grown g = grow_colony(n == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
+                                  std::max(n, 1), 64, 0.3 + 0.37 * i, {}, 0, 0);
+      const Order order = order_of(g.cells, 1.5 * kCellLength);
+      near.push_back(order.near);
+      whole.push_back(order.whole);
+      if (options.progress)
+        options.progress(static_cast<double>(i + 1) / runs, "order, " + std::to_string(n));
+    }
+    const auto text = [&](const std::vector<double>& x) {
+      const Mean m = mean_of(x);
+      return number(m.value) + " +- " + number(m.spread / std::sqrt(runs - 1.0), 2);
+    };
+    table.rows.push_back(
+        {n == 0 ? "ReLCP" : std::to_string(n) + " sub-spheres", text(near), text(whole)});
+  }
+  return table;
+}
+
 }  // namespace
 
 Result run_roughness(const Options& options) {
@@ -136,6 +163,7 @@ Result run_roughness(const Options& options) {
                  colony_picture(g.cells, g.length), result);
   }
   result.tables.push_back(std::move(table));
+  if (!options.quick) result.tables.push_back(orders_of(options, 12));
   result.notes.push_back(
       "order of neighbours (centres nearer than 1.5 lengths of a newborn cell): " + number(smooth) +
       " for smooth cells, " + number(roughest) +

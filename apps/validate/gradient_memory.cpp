@@ -41,7 +41,7 @@ void gradients_long(Checks& out) {
     const RolloutTape tape = record_rollout(model, parameters, {}, model.rest_state(), {}, kSteps,
                                             {.store_records = store_records, .keep_states = false});
     StepGradientSettings with;
-    with.force = true;
+    with.allow_unconverged = true;
     return rollout_gradient(tape, at_end(tape, ones, ones), with);
   };
   const RolloutGradient kept = gradient(false);  // first: the peak is that of the whole process

@@ -72,7 +72,7 @@ GradientCheck compare(const Model& model, const StepSettings& settings, const St
   });
   GradientCheckSettings with;
   with.difference = 1e-6;
-  with.one_sided = true;
+  with.compare_one_side = true;
   return checker.run(with);
 }
 
@@ -114,8 +114,8 @@ void rods(const char* title, bool planar, Index before, Index steps, double drag
   out.push_back({name + "error", check.worst, kBound, "relative"});
   out.push_back({name + "not_compared", 1 - check.share(), 0.05, "share"});
   out.push_back({name + "from_one_side",
-                 static_cast<double>(check.one_side) / static_cast<double>(check.compared), 0.2,
-                 "share"});
+                 static_cast<double>(check.from_one_side) / static_cast<double>(check.compared),
+                 0.2, "share"});
 }
 
 }  // namespace

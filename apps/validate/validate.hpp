@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // validate/validate.hpp: the physics checks that a user can run: closed form against simulation.
-// One file a subject; each check is a measured error, its bound and their unit. The same table
+// One file per subject; each check is a measured error, its bound and their unit. The same table
 // serves `orthant validate` and the tests.
 #pragma once
 

@@ -105,7 +105,8 @@ def _model_parts(model: Model) -> tuple[Any, ...]:
 _SHAPES: dict[tuple[ShapeKind, int], Callable[..., Shape]] = {
     (ShapeKind.Sphere, 3): Shape.sphere, (ShapeKind.Capsule, 3): Shape.capsule,
     (ShapeKind.Box, 3): Shape.box, (ShapeKind.Ellipsoid, 3): Shape.ellipsoid,
-    (ShapeKind.Cylinder, 3): Shape.cylinder, (ShapeKind.Cone, 3): Shape.cone,
+    (ShapeKind.SuperEllipsoid, 3): Shape.super_ellipsoid, (ShapeKind.Cylinder, 3): Shape.cylinder,
+    (ShapeKind.Cone, 3): Shape.cone,
     (ShapeKind.Torus, 3): Shape.torus, (ShapeKind.Sphere, 2): Shape.disc,
     (ShapeKind.Capsule, 2): Shape.stadium, (ShapeKind.Box, 2): Shape.rectangle,
     (ShapeKind.Ellipsoid, 2): Shape.ellipse, (ShapeKind.HalfSpace, 3): Shape.half_space,

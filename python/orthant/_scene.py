@@ -28,6 +28,7 @@ _SHAPES: dict[ShapeKind, tuple[tuple[str, str], Callable[[list[float]], Entry]]]
     ShapeKind.Capsule: (("stadium", "capsule"), lambda p: {"radius": p[0], "half_length": p[1]}),
     ShapeKind.Box: (("rectangle", "box"), lambda p: {"half": p}),
     ShapeKind.Ellipsoid: (("ellipse", "ellipsoid"), lambda p: {"semi_axes": p}),
+    ShapeKind.SuperEllipsoid: (("", "super_ellipsoid"), lambda p: {"semi_axes": p[:3], "exponents": p[3:]}),
     ShapeKind.Cylinder: (("", "cylinder"), lambda p: {"radius": p[0], "half_length": p[1]}),
     ShapeKind.Cone: (("", "cone"), lambda p: {"radius": p[0], "half_length": p[1]}),
     ShapeKind.Torus: (("", "torus"), lambda p: {"major": p[0], "minor": p[1]}),

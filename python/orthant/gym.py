@@ -121,7 +121,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_],
                                           dict[str, Any]]:
-        """One action a world; worlds that were over begin anew and do not move."""
+        """One action per world; worlds that were over begin anew and do not move."""
         a = np.clip(np.asarray(actions, dtype=float), -1.0, 1.0)
         again = self._over.copy()
         self._begin(again)

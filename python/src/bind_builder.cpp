@@ -90,6 +90,7 @@ void bind_shape(nb::module_& m) {
       .value("Hull", ShapeKind::Hull)
       .value("HalfSpace", ShapeKind::HalfSpace)
       .value("Ellipsoid", ShapeKind::Ellipsoid)
+      .value("SuperEllipsoid", ShapeKind::SuperEllipsoid)
       .value("Cylinder", ShapeKind::Cylinder)
       .value("Cone", ShapeKind::Cone)
       .value("Torus", ShapeKind::Torus)
@@ -161,6 +162,13 @@ void bind_shape(nb::module_& m) {
       .def_static(
           "ellipsoid", [](double x, double y, double z) { return Shape::ellipsoid(x, y, z); },
           nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), "Semi-axes.")
+      .def_static(
+          "super_ellipsoid",
+          [](double x, double y, double z, double e1, double e2) {
+            return Shape::super_ellipsoid(x, y, z, e1, e2);
+          },
+          nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), nb::arg("e1"), nb::arg("e2"),
+          "((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1, exponents in [0.4, 1].")
       .def_static(
           "torus", [](double major, double minor) { return Shape::torus(major, minor); },
           nb::arg("major"), nb::arg("minor"), "Axis z of the shape.")

@@ -187,17 +187,17 @@ void bind_identify(nb::module_& m) {
                 "tuple[typing.Any, ...]"));
   m.def(
       "fit_bilevel_friction",
-      [](nb::object transitions, double start, double upper) {
+      [](nb::object transitions, double start, double upper, double slide_weight) {
         const std::vector<BilevelSample> samples = transitions_of(transitions);
         const nb::gil_scoped_release release;
-        return fit_bilevel_friction(samples, start, upper);
+        return fit_bilevel_friction(samples, start, upper, slide_weight);
       },
       nb::arg("transitions"), nb::arg("start"), nb::arg("upper") = 20.0,
-      nb::sig("def fit_bilevel_friction(transitions: object, start: float, upper: float = 20.0) -> "
-              "BilevelFit"),
+      nb::arg("slide_weight") = 0.0,
+      nb::sig("def fit_bilevel_friction(transitions: object, start: float, upper: float = 20.0, "
+              "slide_weight: float = 0.0) -> BilevelFit"),
       "Friction of a sliding block (m = g = dt = 1) from transitions (v, u, v'), one per row, by "
-      "the "
-      "two-level loss.");
+      "the two-level loss; slide_weight: what it costs that a block which slid sticks.");
 }
 
 }  // namespace orthant::python

@@ -255,7 +255,7 @@ nb::list shapes_of(const Model& model, const Parameters& p) {
     std::vector<double> numbers(own, own + s.shape.parameter_count());
     Surface surface;
     if ((s.shape.kind() == ShapeKind::Hull && s.shape.dim() == 3) ||
-        s.shape.kind() == ShapeKind::Mesh) {
+        s.shape.kind() == ShapeKind::SuperEllipsoid || s.shape.kind() == ShapeKind::Mesh) {
       surface = surface_of(s.shape.view(own));
       numbers = std::move(surface.corners);
     }

@@ -217,7 +217,7 @@ void bind_canonical(nb::module_& m) {
             return view(nb::cast<CanonicalProblem&>(self).b, self);
           },
           "Biases of the blocks [m/s], a view.")
-      .def_ro("laws", &CanonicalProblem::laws, nb::rv_policy::copy, "One a block (a copy).")
+      .def_ro("laws", &CanonicalProblem::laws, nb::rv_policy::copy, "One per block (a copy).")
       .def_prop_ro("velocity_count", &CanonicalProblem::velocity_count, "Numbers in v.")
       .def_prop_ro("bilateral_count", &CanonicalProblem::bilateral_count, "Numbers in gamma.")
       .def_prop_ro("row_count", &CanonicalProblem::row_count, "Numbers in lambda and w.")

@@ -19,8 +19,9 @@ namespace orthant::python {
 void fields(Tag<StepGradientSettings>, auto&& field) {
   using S = StepGradientSettings;
   field("solution", &S::solution, "Element at kinks, tolerances.");
-  field("parameters", &S::parameters, "False: no derivative by parameters; cheaper.");
-  field("force", &S::force, "Differentiate steps that did not converge; the certificate says so.");
+  field("by_parameters", &S::by_parameters, "False: no derivative by parameters; cheaper.");
+  field("allow_unconverged", &S::allow_unconverged,
+        "Differentiate steps that did not converge, too; the certificate says so.");
 }
 
 void fields(Tag<RolloutCertificate>, auto&& field) {
@@ -28,7 +29,7 @@ void fields(Tag<RolloutCertificate>, auto&& field) {
   field("exact", &C::exact, "Nothing was held fixed.");
   field("reason", &C::reason, "First reason not to be exact, with its step.");
   field("steps", &C::steps, "Differentiated.");
-  field("failed_steps", &C::failed_steps, "That did not converge (only with force).");
+  field("failed_steps", &C::failed_steps, "That did not converge (only with allow_unconverged).");
   field("inexact_steps", &C::inexact_steps, "Where something was held fixed.");
   field("floating_steps", &C::floating_steps, "With a contact on a border.");
   field("floating", &C::floating, "Rows on a border, all steps: one-sided derivatives only.");

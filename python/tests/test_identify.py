@@ -115,6 +115,7 @@ def test_friction_of_one_transition(start):
 def test_too_much_friction_pulls_nowhere():
     fit = idf.fit_bilevel_friction([[1, 2, 2]], 8.0)
     assert fit.mu == 8.0 and "start lower" in fit.note
+    assert idf.fit_bilevel_friction([[1, 2, 2]], 8.0, slide_weight=0.1).mu == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("sign", [None, 0.5, 20.0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib.util
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
@@ -401,20 +400,22 @@ run: {time: 0.6}
 """
 
 
-def command() -> str | None:
-    """The program `orthant` of the same build or, where the package is installed, of its environment."""
-    built = Path(ot.__file__).parents[2] / "bin" / "orthant"
-    return str(built) if built.exists() else shutil.which("orthant", path=str(Path(sys.executable).parent))
+def command() -> str:
+    """The program `orthant` that belongs to the package: of the same build, of the same wheel, or of the
+    environment."""
+    package = Path(ot.__file__).parent
+    here = [package.parents[1] / "bin/orthant", package.parent / "orthant_command/orthant",
+            Path(sys.executable).parent / "orthant"]
+    found = [str(path) for path in here if path.is_file()]
+    assert found, f"no program orthant at {', '.join(map(str, here))}: build the target orthant_command"
+    return found[0]
 
 
 def export(scene: Path, folder: Path) -> list[dict[str, str]]:
-    """The rows of the table that `orthant run` and `orthant export` make of a scene; none without the program."""
-    program = command()
-    if program is None:
-        return []
+    """The rows of the table that `orthant run` and `orthant export` make of a scene."""
     out, table = folder / "run", folder / "run.csv"
     for call in (["run", str(scene), "-o", str(out), "--quiet"], ["export", str(out), "--csv", str(table)]):
-        done = subprocess.run([program, *call], text=True, capture_output=True)
+        done = subprocess.run([command(), *call], text=True, capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
     with table.open(encoding="utf-8") as lines:
         return list(csv.DictReader(lines))

@@ -37,7 +37,8 @@ def everything() -> ot.Model:
     b.add_body("link", position=[0.5, 0, 1], shapes=[
         ot.ShapeSpec(ot.Shape.capsule(0.05, 0.2), offset=ot.Pose((0, 0, 0.1), (0.8, 0.6, 0, 0))),
         ot.Shape.torus(0.2, 0.05), ot.Shape.ellipsoid(0.1, 0.2, 0.3), ot.Shape.cylinder(0.1, 0.2),
-        ot.Shape.cone(0.1, 0.2), ot.Shape.rounded_hull(0.1 * np.eye(4, 3), 0.02)])
+        ot.Shape.cone(0.1, 0.2), ot.Shape.rounded_hull(0.1 * np.eye(4, 3), 0.02),
+        ot.Shape.super_ellipsoid(0.1, 0.2, 0.3, 0.5, 0.8)])
     b.add_body("hill", motion=ot.Motion.Fixed, shapes=[
         ot.Shape.height_field(-np.ones((3, 4)), 5.0, 4.0),
         ot.Shape.mesh(np.eye(3) - 4, [[0, 1, 2]]).with_parameters([1, 2, 1])])

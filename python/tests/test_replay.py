@@ -22,8 +22,7 @@ EXAMPLES = ["15_cartpole", "16_chain", "17_stack", "18_worm", "19_catapult", "20
 def replayed(scene: Path, folder: Path) -> dict[str, dict[str, float]]:
     """The last row of every body that `orthant run` and `orthant export` make of a scene."""
     rows = export(scene, folder)
-    if not rows:
-        pytest.skip("the program orthant is not here")
+    assert rows
     return {row["body"]: {k: float(x) for k, x in row.items() if k != "body" and x} for row in rows}
 
 

@@ -22,8 +22,8 @@ std::string to_text(double value) {
 
 std::string nearest_spelling(std::string_view word, const std::string_view* candidates,
                              std::size_t count) {
-  // Levenshtein distance, one row at a time; a suggestion further than a third of the word helps
-  // nobody.
+  // Levenshtein distance, one row at a time; a suggestion further than a third of the word
+  // does not help.
   std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
   std::string_view nearest;
   std::vector<std::size_t> row;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // collision/broad_phase.cpp: boxes along the axes => pairs that overlap, in canonical order.
 // A box of extent e lies, by its centre, in one cell of edge s >= e of its level. Every box of a
-// level with edge s that overlaps it has its centre within s/2 of it: at most 3 cells a direction.
-// Levels with few boxes are tested one by one: a floor among 10^5 grains costs one comparison a
-// grain, not 27 look-ups.
+// level with edge s that overlaps it has its centre within s/2 of it: at most 3 cells per
+// direction. Levels with few boxes are tested one by one: a floor among 10^5 grains costs one
+// comparison a grain, not 27 look-ups.
 #include "orthant/collision/broad_phase.hpp"
 #include "orthant/base/mix.hpp"
 

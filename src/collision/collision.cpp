@@ -311,6 +311,11 @@ bool may_meet(const ShapePair& pair, bool either, double margin, double gap) {
   return false;
 }
 
+/// Curved all around: of two of them the search begins at the last normal.
+bool starts_from_normal(ShapeKind kind) {
+  return kind == ShapeKind::Ellipsoid || kind == ShapeKind::SuperEllipsoid;
+}
+
 bool has_sub_spheres(ShapeKind kind) {
   return kind == ShapeKind::Sphere || kind == ShapeKind::Capsule || kind == ShapeKind::Ellipsoid ||
          kind == ShapeKind::Torus;
@@ -486,14 +491,13 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
     return;
   }
   const bool deepest = settings.points == ContactPoints::Deepest;
-  const Vec3* hint =
-      deepest && pair.a.kind == ShapeKind::Ellipsoid && pair.b.kind == ShapeKind::Ellipsoid
-          ? last.find({.body_a = in_a.uid,
-                       .body_b = in_b.uid,
-                       .shape_a = in_a.ordinal,
-                       .shape_b = in_b.ordinal,
-                       .image = indices.image})
-          : nullptr;
+  const Vec3* hint = deepest && starts_from_normal(pair.a.kind) && starts_from_normal(pair.b.kind)
+                         ? last.find({.body_a = in_a.uid,
+                                      .body_b = in_b.uid,
+                                      .shape_a = in_a.ordinal,
+                                      .shape_b = in_b.ordinal,
+                                      .image = indices.image})
+                         : nullptr;
   const auto search = [&](ContactPoint* points) {
     const int count = deepest ? deepest_contacts(pair.a, pair.place_a.X_WS, pair.b,
                                                  pair.place_b.X_WS, margin + way, hint, points)

@@ -257,7 +257,7 @@ void drop_repeated_edges(std::vector<FlexibleContact>& list, std::size_t begin) 
   for (std::size_t i = begin; i < list.size(); ++i) {
     if (list[i].corner_count != 2) continue;
     const auto [low, high] = std::minmax(list[i].corners[0].node, list[i].corners[1].node);
-    // Ends of the core have their own points; along it there is one an edge.
+    // Ends of the core have their own points; along it there is one per edge.
     const std::uint32_t name = std::min(list[i].key.feature >> 24, 2U);
     edges.emplace_back(low, high, name, i);
   }

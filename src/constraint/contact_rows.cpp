@@ -13,7 +13,7 @@
 namespace orthant {
 namespace {
 
-constexpr int kMaxPyramidBlock = 4;  // directions a block: a block holds at most kMaxLawDim rows
+constexpr int kMaxPyramidBlock = 4;  // directions per block: a block holds at most kMaxLawDim rows
 
 Vec3 centre_of(const Body& body, const VecX& q) {
   const double* x = q.data() + body.q_begin;
@@ -53,13 +53,13 @@ void append_block(const Side (&sides)[2], Index dim, const VecX& v, BlockRows& D
   }
 }
 
-struct Law3 {
+struct ContactLaw {
   Law law;
   bool friction, rolling;
 };
 
 /// The law of one contact: the smallest that its coefficients need.
-Law3 choose_law(bool planar, FrictionModel model, const ContactMaterial& material) {
+ContactLaw choose_law(bool planar, FrictionModel model, const ContactMaterial& material) {
   const int tangents = planar ? 1 : 2;
   const bool exact = model == FrictionModel::Coulomb;
   const double mu = material.friction, mu_r = material.rolling_friction;
@@ -201,7 +201,7 @@ void append_contact_rows(const Model& model, const Parameters& parameters, const
     if (settings.friction == FrictionModel::Pyramid && block.material.friction > 0) {
       append_pyramid(sides, planar, settings.pyramid_directions, v, b_n, block, problem, b);
     } else {
-      const Law3 choice = choose_law(planar, settings.friction, block.material);
+      const ContactLaw choice = choose_law(planar, settings.friction, block.material);
       problem.laws.push_back(choice.law);
       b.resize(b.size() + choice.law.dim, 0.0);
       b[block.row] = b_n;

@@ -271,8 +271,9 @@ struct Flat {
     }
   }
   static std::string_view name_of(ShapeKind kind) {
-    constexpr std::string_view names[] = {"sphere",    "capsule",  "box",  "hull",  "half-space",
-                                          "ellipsoid", "cylinder", "cone", "torus", "mesh"};
+    constexpr std::string_view names[] = {
+        "sphere",          "capsule",  "box",  "hull",  "half-space", "ellipsoid",
+        "super-ellipsoid", "cylinder", "cone", "torus", "mesh"};
     static_assert(std::size(names) == static_cast<std::size_t>(ShapeKind::Mesh) + 1);
     return names[static_cast<int>(kind)];
   }

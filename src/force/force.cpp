@@ -7,6 +7,8 @@
 #include "orthant/force/force.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <tuple>
 
 #include "force/callback.hpp"
 #include "force/elements.hpp"
@@ -114,11 +116,11 @@ void add_matrix(const Model& model, const SpringElement& e, const internal::Elem
   const Body &A = model.body(e.a), &B = model.body(e.b);
   const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 6, 6> cross =
       e.J_a.transpose() * S * e.J_b;
+  Dynamics::Coupling& coupling = dynamics.couplings.emplace_back();
+  coupling.a = A.dynamic;
+  coupling.b = B.dynamic;
   for (Index i = 0; i < A.v_size; ++i)
-    for (Index j = 0; j < B.v_size; ++j) {
-      dynamics.couplings.emplace_back(A.v_begin + i, B.v_begin + j, cross(i, j));
-      dynamics.couplings.emplace_back(B.v_begin + j, A.v_begin + i, cross(i, j));
-    }
+    for (Index j = 0; j < B.v_size; ++j) coupling.values[i * B.v_size + j] = cross(i, j);
 }
 
 /// What one spring adds to H and k. `kinematic`: how fast its ends are moved by prescribed bodies.
@@ -158,18 +160,57 @@ void add_callback(const Model& model, const Parameters& parameters, const VecX& 
   k.segment(body.v_begin, n) -= h * (V * v.segment(body.v_begin, n));
 }
 
-void make_sparse(Dynamics& dynamics, VelocityMatrix& H) {
-  for (Index b = 0; b < H.block_count(); ++b) {
-    const Index n = H.block_size(b), begin = H.block_begin(b);
-    const double* x = H.block(b);
-    for (Index i = 0; i < n; ++i)
-      for (Index j = 0; j < n; ++j)
-        dynamics.couplings.emplace_back(begin + i, begin + j, x[i * n + j]);
+/// The diagonal blocks and the couplings, as one sparse matrix.
+void make_sparse(const VelocityMatrix& blocks, Dynamics& dynamics, VelocityMatrix& H) {
+  std::vector<Dynamics::Place>& places = dynamics.places;
+  places.clear();
+  for (Index i = 0; i < blocks.block_count(); ++i) places.push_back({i, i, kNone});
+  for (std::size_t c = 0; c < dynamics.couplings.size(); ++c) {
+    const Dynamics::Coupling& x = dynamics.couplings[c];
+    places.push_back({x.b, x.a, static_cast<Index>(c)});
+    places.push_back({x.a, x.b, static_cast<Index>(c)});
   }
-  SparseMatrix S(H.rows(), H.rows());
-  S.setFromTriplets(dynamics.couplings.begin(), dynamics.couplings.end());
-  const std::span<const Index> offsets = H.offsets();
-  H = VelocityMatrix::sparse(S, {offsets.begin(), offsets.end()});
+  std::sort(places.begin(), places.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.column, x.row, x.coupling) < std::tie(y.column, y.row, y.coupling);
+  });
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return places[i].column == places[j].column && places[i].row == places[j].row;
+  };
+  Index nonzeros = 0;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (i == 0 || !same(i - 1, i))
+      nonzeros += blocks.block_size(places[i].row) * blocks.block_size(places[i].column);
+  SparseMatrix& S = H.reset_sparse(blocks.rows(), nonzeros, blocks.offsets());
+  Index *outer = S.outerIndexPtr(), *inner = S.innerIndexPtr(), at = 0;
+  double* values = S.valuePtr();
+  outer[0] = 0;
+  for (std::size_t first = 0, end = 0; first < places.size(); first = end) {
+    const Index column = places[first].column;
+    while (end < places.size() && places[end].column == column) ++end;
+    for (Index k = 0; k < blocks.block_size(column); ++k) {
+      for (std::size_t i = first; i < end; ++i) {
+        const Dynamics::Place& place = places[i];
+        const Index n = blocks.block_size(place.row);
+        if (i == first || !same(i - 1, i)) {
+          for (Index r = 0; r < n; ++r) {
+            inner[at + r] = blocks.block_begin(place.row) + r;
+            values[at + r] = 0;
+          }
+          at += n;
+        }
+        const Dynamics::Coupling* x =
+            place.coupling == kNone ? nullptr
+                                    : &dynamics.couplings[static_cast<std::size_t>(place.coupling)];
+        const double* block = x == nullptr ? blocks.block(column) : x->values;
+        // Column k of the block, or of the transposed one.
+        const bool across = x != nullptr && x->a == column;
+        const Index stride = across ? 1 : blocks.block_size(column);
+        block += across ? k * n : k;
+        for (Index r = 0; r < n; ++r) values[at - n + r] += block[r * stride];
+      }
+      outer[blocks.block_begin(column) + k + 1] = at;
+    }
+  }
 }
 
 }  // namespace
@@ -209,7 +250,10 @@ void assemble_mass(const Model& model, const Parameters& parameters, const VecX&
     const SpringElement e = internal::joint_spring(model, parameters, q, {}, joint);
     add_matrix(model, e, e.inertia, armature, M);
   }
-  if (!armature.couplings.empty()) make_sparse(armature, M);
+  if (armature.couplings.empty()) return;
+  armature.blocks = std::move(M);
+  M = {};
+  make_sparse(armature.blocks, armature, M);
 }
 
 namespace {
@@ -241,12 +285,14 @@ void coast_nodes(const Model& model, const VecX& v, double h, Dynamics& dynamics
 }
 
 void assemble_bodies(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
-                     double t, const VecX& u, double h, Dynamics& dynamics, VelocityMatrix& H,
+                     double t, const VecX& u, double h, Dynamics& dynamics, VelocityMatrix& out,
                      VecX& k) {
   ORTHANT_ASSERT(q.size() == model.q_size() && v.size() == model.v_size() && h > 0);
   const double* x = parameters.values.data();
   const bool inertial = model.law() == LawOfMotion::Inertial;
   const double middle = t + 0.5 * h;
+  dynamics.coupled = has_coupling(model);
+  VelocityMatrix& H = dynamics.coupled ? dynamics.blocks : out;
   size_blocks(model, H);
   bodies_force(model, parameters, q, v, middle, u, dynamics.force);
   dynamics.coast_velocity.resize(model.dynamic_v_size());
@@ -276,14 +322,13 @@ void assemble_bodies(const Model& model, const Parameters& parameters, const Vec
   });
 
   dynamics.couplings.clear();
-  dynamics.coupled = has_coupling(model);
   internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
     add_spring(model, e, v, h, dynamics, H, k);
   });
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Callback)
       add_callback(model, parameters, q, v, middle, force, h, H, k);
-  if (dynamics.coupled) make_sparse(dynamics, H);
+  if (dynamics.coupled) make_sparse(H, dynamics, out);
 }
 
 }  // namespace

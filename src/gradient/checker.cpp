@@ -256,7 +256,8 @@ std::string GradientCheck::table() const {
                 "compared %d of %d (%.1f %%), %d from one side, at the border of their range %d, "
                 "worst %.2e (%s)\n",
                 static_cast<int>(compared), static_cast<int>(compared + skipped), 100 * share(),
-                static_cast<int>(one_side), static_cast<int>(one_sided), worst, worst_name.c_str());
+                static_cast<int>(from_one_side), static_cast<int>(out_of_range), worst,
+                worst_name.c_str());
   return out + line;
 }
 
@@ -336,7 +337,7 @@ GradientCheck GradientChecker::run(const GradientCheckSettings& settings) const 
         found[side] = evaluate(parameters, state, controls, f[k - 1][side]);
         if (found[side] == CheckStatus::Compared) continue;
         const bool other = found[1 - side] == CheckStatus::Compared;
-        if (!settings.one_sided || points < 2 || !other) row.status = found[side];
+        if (!settings.compare_one_side || points < 2 || !other) row.status = found[side];
         if (row.status != CheckStatus::Compared) break;
       }
     }
@@ -350,7 +351,7 @@ GradientCheck GradientChecker::run(const GradientCheckSettings& settings) const 
         const double at = by_v.dot(base.final_state.v);
         row.status = CheckStatus::OneSide;
         row.difference = (side == 0 ? 1 : -1) * (4 * f[0][side] - f[1][side] - 3 * at) / (2 * step);
-        ++check.one_side;
+        ++check.from_one_side;
       }
       row.error = std::abs(row.gradient - row.difference) /
                   std::max({std::abs(row.gradient), std::abs(row.difference), settings.floor});
@@ -360,7 +361,7 @@ GradientCheck GradientChecker::run(const GradientCheckSettings& settings) const 
         check.worst_name = row.name;
       }
     } else if (row.status == CheckStatus::OutOfRange) {
-      ++check.one_sided;
+      ++check.out_of_range;
     } else {
       ++check.skipped;
     }

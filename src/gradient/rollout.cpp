@@ -154,7 +154,8 @@ class Choices {
   /// named.
   void settle(const VecX& by_parameters, RolloutCertificate& all) const {
     if (all.floating == 0) return;
-    if (!active_ || !all.exact) {  // which side a coefficient leaves its edge to, nobody asked
+    if (!active_ ||
+        !all.exact) {  // only then is the side on which a coefficient leaves its edge of interest
       for (EdgeParameter& edge : all.edges) edge.given = false;
       return;
     }
@@ -357,7 +358,7 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   check_size(loss.q, n, tape.steps + 1, "incoming gradient by q");
   check_size(loss.v, n, tape.steps + 1, "incoming gradient by v");
   if (!loss.solves.empty() && static_cast<Index>(loss.solves.size()) != tape.steps)
-    throw Error("incoming gradient by solves", "expected one list a step, " +
+    throw Error("incoming gradient by solves", "expected one list per step, " +
                                                    std::to_string(tape.steps) + ", got " +
                                                    std::to_string(loss.solves.size()));
   RolloutGradient out;

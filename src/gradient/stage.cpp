@@ -90,7 +90,7 @@ std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step) {
 
 void Stage::set(const StageArguments& x, std::size_t index) {
   context_ = {&x.model,  &x.parameters,         &x.settings,
-              &x.step.u, &x.step.solves[index], x.gradient.parameters,
+              &x.step.u, &x.step.solves[index], x.gradient.by_parameters,
               {}};
   medium_ = {x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng};
   round_end_.clear();

@@ -454,7 +454,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
     throw Error("gradient of step " + std::to_string(record.before.step), what);
   };
   if (record.solves.empty()) refuse("the step was not recorded: pass a StepRecord to step()");
-  if (record.outcome != Outcome::Converged && !gradient.force)
+  if (record.outcome != Outcome::Converged && !gradient.allow_unconverged)
     refuse("the step did not converge; set `force` to differentiate it all the same");
   if (record.outcome == Outcome::NotFinite)
     refuse("the step found no finite answer: there is nothing to differentiate");
@@ -468,7 +468,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
   m.parameters = &parameters;
   m.settings = &settings;
   m.record = &record;
-  m.with_parameters = gradient.parameters;
+  m.with_parameters = gradient.by_parameters;
   m.velocities = static_cast<std::size_t>(model.v_size());
   m.trials = internal::trials_of(model, record);
   std::vector<StepCertificate::Entry> contacts = std::move(m.certificate.contacts);  // its memory

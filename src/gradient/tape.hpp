@@ -123,6 +123,11 @@ struct Traced {
   friend Traced abs(const Traced& a) { return a.v < 0 ? -a : a; }
   friend Traced sin(const Traced& a) { return a.chain(std::sin(a.v), std::cos(a.v)); }
   friend Traced cos(const Traced& a) { return a.chain(std::cos(a.v), -std::sin(a.v)); }
+  friend Traced exp(const Traced& a) {
+    const double e = std::exp(a.v);
+    return a.chain(e, e);
+  }
+  friend Traced log(const Traced& a) { return a.chain(std::log(a.v), 1 / a.v); }
   friend Traced atan2(const Traced& y, const Traced& x) {
     const double n = 1 / (x.v * x.v + y.v * y.v);
     return join(std::atan2(y.v, x.v), y, x.v * n, x, -y.v * n);

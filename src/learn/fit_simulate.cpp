@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // learn/fit_simulate.cpp: windows of measured motions => Huber cost of their simulated errors, with
-// exact derivatives: one factorised StepGradient a step, one push_forward a parameter.
+// exact derivatives: one factorised StepGradient per step, one push_forward per parameter.
 #include <algorithm>
 #include <cmath>
 
@@ -123,7 +123,7 @@ class SimulateCost final : public FitCost {
                      const StepRecord& record, std::vector<StateTangent>& change,
                      ContactCount& contacts) const {
     StepGradientSettings wanted;
-    wanted.force = true;
+    wanted.allow_unconverged = true;
     StepGradient gradient(p_.model, parameters, settings, record, wanted);
     for (std::size_t j = 0; j < change.size(); ++j) {
       StepTangent in;

@@ -26,14 +26,14 @@ void check(const LcpSamples& s, Index unknowns) {
   if (s.lambda.rows() == 0) throw Error("samples", "solutions are empty");
   if (s.lambda.cols() < unknowns)
     throw Error("samples", "too few: " + std::to_string(s.lambda.cols()) + " for " +
-                               std::to_string(unknowns) + " unknowns a row");
+                               std::to_string(unknowns) + " unknowns per row");
   if (!s.lambda.allFinite() || !s.features.allFinite())
     throw Error("samples", "a number is not finite");
   if (s.lambda.minCoeff() < 0)
     throw Error("samples", "a solution is negative: " + to_text(s.lambda.minCoeff()));
 }
 
-/// One sample a row: (λ, d), each column scaled to unit length so that singular values compare.
+/// One sample per row: (λ, d), each column scaled to unit length so that singular values compare.
 struct Regressor {
   MatX A;
   VecX scale;

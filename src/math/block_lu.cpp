@@ -70,28 +70,28 @@ bool factor_block(double* A, Size n, Index* pivot) {
 }
 
 /// B = B A⁻¹ row by row, A as factor_block() left it. Triangular solves, not a product with an
-/// inverse: its rounding would be multiplied by the largest entries of A.
-template <class Size>
-void divide_block(double* B, Index rows, const double* A, Size n, const Index* pivot) {
-  // All rows at once: one row alone is a chain of operations that wait for each other.
+/// inverse: its rounding would be multiplied by the largest entries of A. On the transpose of B, so
+/// that all rows go along together.
+template <class Size, class Rows>
+void divide_block(double* B, Rows rows, const double* A, Size n, const Index* pivot) {
+  double T[kMaxBlock * kMaxBlock];
+  for (Index r = 0; r < rows; ++r)
+    for (Index k = 0; k < n; ++k) T[k * rows + r] = B[r * n + k];
+  const auto subtract = [&](Index from, Index to, double f) {
+    for (Index r = 0; r < rows; ++r) T[to * rows + r] -= T[from * rows + r] * f;
+  };
   for (Index k = 0; k < n; ++k) {
-    for (Index r = 0; r < rows; ++r) {
-      double* b = B + r * n;
-      const double f = b[k] *= A[k * n + k];
-      for (Index j = k + 1; j < n; ++j) b[j] -= f * A[k * n + j];
-    }
+    for (Index r = 0; r < rows; ++r) T[k * rows + r] *= A[k * n + k];
+    for (Index j = k + 1; j < n; ++j) subtract(k, j, A[k * n + j]);
   }
-  for (Index k = n; k-- > 0;) {
-    for (Index r = 0; r < rows; ++r) {
-      double* b = B + r * n;
-      const double f = b[k];
-      for (Index j = 0; j < k; ++j) b[j] -= f * A[k * n + j];
-    }
-  }
-  for (Index k = n; k-- > 0;) {
-    if (pivot[k] == k) continue;
-    for (Index r = 0; r < rows; ++r) std::swap(B[r * n + k], B[r * n + pivot[k]]);
-  }
+  for (Index k = n; k-- > 0;)
+    for (Index j = 0; j < k; ++j) subtract(k, j, A[k * n + j]);
+  // Columns back to where the exchanges of rows took them from.
+  Index place[kMaxBlock];
+  for (Index k = 0; k < n; ++k) place[k] = k;
+  for (Index k = n; k-- > 0;) std::swap(place[k], place[pivot[k]]);
+  for (Index r = 0; r < rows; ++r)
+    for (Index k = 0; k < n; ++k) B[r * n + k] = T[place[k] * rows + r];
 }
 
 /// b = A⁻¹ b
@@ -112,7 +112,7 @@ void solve_block(const double* A, Size n, const Index* pivot, double* b) {
 /// b = A⁻ᵀ b
 template <class Size>
 void solve_block_transpose(const double* A, Size n, const Index* pivot, double* b) {
-  divide_block(b, 1, A, n, pivot);
+  divide_block(b, std::integral_constant<Index, 1>(), A, n, pivot);
 }
 
 /// y −= L x, rows x columns.
@@ -335,7 +335,9 @@ bool BlockLu::factorize(const BlockRows& A) {
       double* L = values_.data() + lower_[e].at;
       if (is_zero(L, d * dk)) continue;
       with_size(dk, [&](auto n) {
-        divide_block(L, d, values_.data() + diagonal_[k], n, pivot_.data() + row_[k]);
+        with_size(d, [&](auto rows) {
+          divide_block(L, rows, values_.data() + diagonal_[k], n, pivot_.data() + row_[k]);
+        });
       });
       for (std::size_t u = upper_begin_[k]; u < upper_begin_[k + 1]; ++u) {
         if (upper_[u].zero) continue;

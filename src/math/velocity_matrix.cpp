@@ -2,6 +2,7 @@
 // math/velocity_matrix.cpp: the three forms of H.
 #include "orthant/math/velocity_matrix.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace orthant {
@@ -32,9 +33,10 @@ VelocityMatrix VelocityMatrix::sparse(SparseMatrix H, std::vector<Index> offsets
   return m;
 }
 
-SparseMatrix& VelocityMatrix::reset_sparse(Index rows, Index nonzeros, std::vector<Index> offsets) {
+SparseMatrix& VelocityMatrix::reset_sparse(Index rows, Index nonzeros,
+                                           std::span<const Index> offsets) {
   kind_ = Kind::Sparse;
-  offset_ = std::move(offsets);
+  offset_.assign(offsets.begin(), offsets.end());
   values_.clear();
   value_begin_.resize(1);
   operator_.reset();
@@ -55,13 +57,18 @@ VelocityMatrix VelocityMatrix::from_operator(std::shared_ptr<const VelocityOpera
 
 bool VelocityMatrix::is_symmetric() const {
   if (kind_ == Kind::Sparse) {
-    const SparseMatrix transposed = sparse_.transpose();
-    for (Index j = 0; j < sparse_.outerSize(); ++j) {
-      SparseMatrix::InnerIterator a(sparse_, j), b(transposed, j);
-      for (; a && b; ++a, ++b) {
-        if (a.index() != b.index() || a.value() != b.value()) return false;
+    // Column by column; entry (i, j), j < i, is the next one above the diagonal of column i.
+    std::vector<Index> next(sparse_.outerIndexPtr(), sparse_.outerIndexPtr() + sparse_.cols());
+    const Index *outer = sparse_.outerIndexPtr(), *inner = sparse_.innerIndexPtr();
+    const double* a = sparse_.valuePtr();
+    for (Index j = 0; j < sparse_.cols(); ++j) {
+      Index at = next[j];
+      if (at < outer[j + 1] && inner[at] < j) return false;  // a mirror entry is missing
+      if (at < outer[j + 1] && inner[at] == j) ++at;
+      for (; at < outer[j + 1]; ++at) {
+        const Index i = inner[at], across = next[i]++;
+        if (across == outer[i + 1] || inner[across] != j || a[across] != a[at]) return false;
       }
-      if (a || b) return false;
     }
     return true;
   }
@@ -91,13 +98,20 @@ void VelocityMatrix::multiply(const VecX& v, VecX& y) const {
   }
   y.resize(rows());
   for (Index i = 0; i < block_count(); ++i) {
-    const Index n = block_size(i), at = block_begin(i);
-    const double* a = block(i);
-    for (Index r = 0; r < n; ++r) {
-      double s = 0;
-      for (Index c = 0; c < n; ++c) s += a[r * n + c] * v[at + c];
-      y[at + r] = s;
-    }
+    const Index at = block_begin(i);
+    const double *a = block(i), *x = v.data() + at;
+    double* out = y.data() + at;
+    const auto product = [&](auto n) {
+      for (Index r = 0; r < n; ++r) {
+        double s = 0;
+        for (Index c = 0; c < n; ++c) s += a[r * n + c] * x[c];
+        out[r] = s;
+      }
+    };
+    if (block_size(i) == 6)
+      product(std::integral_constant<Index, 6>());
+    else
+      product(block_size(i));
   }
 }
 

@@ -7,6 +7,9 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+
+#include "math/tree_cholesky.hpp"
 
 namespace orthant {
 namespace {
@@ -21,8 +24,10 @@ constexpr double kSafePivot = 1e-6;  // of a unit diagonal: below, the pivoting 
 
 /// LDLᵀ of a symmetric block scaled to unit diagonal, then its inverse column by column. False
 /// where the block is not symmetric or not clearly positive: nothing has been written then.
-bool invert_positive(const double* a, Index n, double* inverse) {
-  double scale[kMaxVelocityBlock], L[kMaxVelocityBlock][kMaxVelocityBlock], D[kMaxVelocityBlock];
+template <class Size>
+bool invert_positive(const double* a, Size n, double* inverse) {
+  double scale[kMaxVelocityBlock], L[kMaxVelocityBlock][kMaxVelocityBlock];
+  double D[kMaxVelocityBlock], inverse_D[kMaxVelocityBlock];
   for (Index r = 0; r < n; ++r) {
     if (!(a[r * n + r] > 0)) return false;
     scale[r] = 1 / std::sqrt(a[r * n + r]);
@@ -34,10 +39,11 @@ bool invert_positive(const double* a, Index n, double* inverse) {
       double s = i == j ? 1.0 : scale[i] * a[i * n + j] * scale[j];
       for (Index k = 0; k < j; ++k) s -= L[i][k] * L[j][k] * D[k];
       if (i != j) {
-        L[i][j] = s / D[j];
+        L[i][j] = s * inverse_D[j];
       } else {
         if (!(s > kSafePivot) || !std::isfinite(s)) return false;
         D[i] = s;
+        inverse_D[i] = 1 / s;
       }
     }
   }
@@ -48,7 +54,7 @@ bool invert_positive(const double* a, Index n, double* inverse) {
       for (Index k = c; k < i; ++k) x[i] -= L[i][k] * x[k];
     }
     for (Index i = n - 1; i >= 0; --i) {
-      x[i] /= D[i];
+      x[i] *= inverse_D[i];
       for (Index k = i + 1; k < n; ++k) x[i] -= L[k][i] * x[k];
     }
     for (Index i = 0; i <= c; ++i)  // symmetric to the last bit
@@ -72,7 +78,9 @@ bool invert_block(const double* a, Index n, double* inverse) {
   }
   // Linear and angular entries differ in units and size; unit diagonal makes the pivots comparable.
   ORTHANT_ASSERT(n <= kMaxVelocityBlock);
-  if (invert_positive(a, n, inverse)) return true;
+  if (n == 6 ? invert_positive(a, std::integral_constant<Index, 6>(), inverse)
+             : invert_positive(a, n, inverse))
+    return true;
   SmallVector scale(n);
   for (Index r = 0; r < n; ++r) {
     const double d = std::abs(a[r * n + r]);
@@ -89,28 +97,43 @@ bool invert_block(const double* a, Index n, double* inverse) {
 
 }  // namespace
 
-/// LDLᵀ; false where a pivot is not positive.
-bool VelocitySolver::factorize_positive(const SparseMatrix& H) {
+VelocitySolver::VelocitySolver() = default;
+VelocitySolver::~VelocitySolver() = default;
+VelocitySolver::VelocitySolver(VelocitySolver&&) noexcept = default;
+VelocitySolver& VelocitySolver::operator=(VelocitySolver&&) noexcept = default;
+
+/// L Lᵀ in tree order or LDLᵀ; false where H is not symmetric or a pivot is not positive.
+bool VelocitySolver::factorize_positive(const VelocityMatrix& matrix) {
+  if (!matrix.is_symmetric()) return false;
+  const SparseMatrix& H = matrix.sparse_matrix();
   const auto same = [&](const std::vector<Index>& last, const Index* now, Index count) {
     return last.size() == static_cast<std::size_t>(count) &&
            std::equal(last.begin(), last.end(), now);
   };
   const Index n = static_cast<Index>(H.cols()), entries = static_cast<Index>(H.nonZeros());
-  if (!analysed_ || !same(outer_, H.outerIndexPtr(), n + 1) ||
+  if (!analysed_ || blocks_ != offset_ || !same(outer_, H.outerIndexPtr(), n + 1) ||
       !same(inner_, H.innerIndexPtr(), entries)) {
-    ldlt_.analyze(H);
+    if (!tree_) tree_ = std::make_unique<TreeCholesky>();
+    forest_ = tree_->analyze(matrix);
+    ldlt_analysed_ = false;
+    blocks_ = offset_;
     outer_.assign(H.outerIndexPtr(), H.outerIndexPtr() + n + 1);
     inner_.assign(H.innerIndexPtr(), H.innerIndexPtr() + entries);
     signs_.assign(static_cast<std::size_t>(n), 1);
     analysed_ = true;
   }
+  form_ = Form::Tree;
+  if (forest_) return tree_->factorize(matrix);
+  if (!ldlt_analysed_) ldlt_.analyze(H);
+  ldlt_analysed_ = true;
+  form_ = Form::Positive;
   return ldlt_.factorize(H, signs_) && ldlt_.replaced_pivots() == 0;
 }
 
 double VelocitySolver::solve_work() const {
-  if (kind_ == VelocityMatrix::Kind::Sparse)
-    return 2.0 * static_cast<double>(positive_ ? ldlt_.nonzeros() : lu_.nonzeros());
-  return static_cast<double>(inverse_.size());
+  if (kind_ != VelocityMatrix::Kind::Sparse) return static_cast<double>(inverse_.size());
+  if (form_ == Form::Tree) return tree_->solve_work();
+  return 2.0 * static_cast<double>(form_ == Form::Positive ? ldlt_.nonzeros() : lu_.nonzeros());
 }
 
 bool VelocitySolver::factorize(const VelocityMatrix& H) {
@@ -121,8 +144,8 @@ bool VelocitySolver::factorize(const VelocityMatrix& H) {
     return true;
   }
   if (kind_ == VelocityMatrix::Kind::Sparse) {
-    positive_ = H.is_symmetric() && factorize_positive(H.sparse_matrix());
-    if (positive_) return true;
+    if (factorize_positive(H)) return true;
+    form_ = Form::General;
     lu_.analyze(H.sparse_matrix());
     return lu_.factorize(H.sparse_matrix());
   }
@@ -143,8 +166,8 @@ bool VelocitySolver::factorize(const VelocityMatrix& H) {
 namespace {
 
 /// x = A x, or Aᵀ x, for one small row-major block.
-template <bool Transposed>
-void multiply_in_place(const double* a, Index n, double* x) {
+template <bool Transposed, class Size>
+void multiply_in_place(const double* a, Size n, double* x) {
   double y[kMaxVelocityBlock];
   ORTHANT_ASSERT(n <= kMaxVelocityBlock);
   for (Index r = 0; r < n; ++r) {
@@ -158,7 +181,10 @@ void multiply_in_place(const double* a, Index n, double* x) {
 }  // namespace
 
 void VelocitySolver::solve_block(Index i, double* x) const {
-  multiply_in_place<false>(inverse_.data() + value_begin_[i], offset_[i + 1] - offset_[i], x);
+  const Index n = offset_[i + 1] - offset_[i];
+  const double* a = inverse_.data() + value_begin_[i];
+  if (n == 6) return multiply_in_place<false>(a, std::integral_constant<Index, 6>(), x);
+  multiply_in_place<false>(a, n, x);
 }
 
 void VelocitySolver::solve_block_transpose(Index i, double* x) const {
@@ -167,20 +193,29 @@ void VelocitySolver::solve_block_transpose(Index i, double* x) const {
 
 void VelocitySolver::solve(const VecX& y, VecX& x) const {
   if (kind_ == VelocityMatrix::Kind::Operator) return operator_.op().solve(y, x);
-  if (kind_ == VelocityMatrix::Kind::Sparse) return positive_ ? ldlt_.solve(y, x) : lu_.solve(y, x);
+  if (kind_ == VelocityMatrix::Kind::Sparse && form_ != Form::Tree)
+    return form_ == Form::Positive ? ldlt_.solve(y, x) : lu_.solve(y, x);
   if (&x != &y) x = y;
+  if (kind_ == VelocityMatrix::Kind::Sparse) return tree_->solve(x);
   for (Index i = 0; i + 1 < static_cast<Index>(offset_.size()); ++i)
     solve_block(i, x.data() + offset_[i]);
 }
 
 void VelocitySolver::solve_transpose(const VecX& y, VecX& x) const {
   if (kind_ == VelocityMatrix::Kind::Operator) return operator_.op().solve(y, x);
-  if (kind_ == VelocityMatrix::Kind::Sparse)
-    return positive_ ? ldlt_.solve(y, x) : lu_.solve_transpose(y, x);
+  if (kind_ == VelocityMatrix::Kind::Sparse && form_ != Form::Tree)
+    return form_ == Form::Positive ? ldlt_.solve(y, x) : lu_.solve_transpose(y, x);
   if (&x != &y) x = y;
+  if (kind_ == VelocityMatrix::Kind::Sparse) return tree_->solve(x);
   for (Index i = 0; i + 1 < static_cast<Index>(offset_.size()); ++i) {
     solve_block_transpose(i, x.data() + offset_[i]);
   }
+}
+
+double VelocitySolver::inverse_square(VecX& y, VecX& scratch) const {
+  if (kind_ == VelocityMatrix::Kind::Sparse && form_ == Form::Tree) return tree_->inverse_square(y);
+  solve(y, scratch);
+  return y.dot(scratch);
 }
 
 }  // namespace orthant

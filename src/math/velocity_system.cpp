@@ -72,24 +72,46 @@ bool VelocitySystem::fits(const VelocityMatrix& H, const BlockRows& C) {
   return true;
 }
 
-bool VelocitySystem::knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
-  seen_.assign(H.offsets().begin(), H.offsets().end());
-  seen_.push_back(static_cast<Index>(H.kind()));
+namespace {
+
+/// visit(first, count) with the runs of numbers that make up the pattern; stops where it returns
+/// false.
+template <class Visit>
+bool each_run(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D, Visit&& visit) {
+  const auto number = [&](Index value) { return visit(&value, std::size_t{1}); };
+  if (!number(static_cast<Index>(H.kind())) || !number(H.block_count()) ||
+      !visit(H.offsets().data(), H.offsets().size()))
+    return false;
   if (H.kind() == VelocityMatrix::Kind::Sparse) {
-    H.for_each_entry([&](Index r, Index c) {
-      seen_.push_back(r);
-      seen_.push_back(c);
-    });
+    const SparseMatrix& S = H.sparse_matrix();
+    if (!visit(S.outerIndexPtr(), static_cast<std::size_t>(S.outerSize()) + 1) ||
+        !visit(S.innerIndexPtr(), static_cast<std::size_t>(S.nonZeros())))
+      return false;
   }
   for (const BlockRows* rows : {&C, &D}) {
-    seen_.push_back(rows->row_block_count());
+    if (!number(rows->row_block_count())) return false;
     for (Index i = 0; i < rows->row_block_count(); ++i) {
-      seen_.push_back(rows->dim(i));
-      seen_.push_back(static_cast<Index>(rows->entries(i).size()));
-      for (const BlockRows::Entry& entry : rows->entries(i)) seen_.push_back(entry.block);
+      const std::span<const BlockRows::Entry> entries = rows->entries(i);
+      if (!number(rows->dim(i)) || !number(static_cast<Index>(entries.size()))) return false;
+      for (const BlockRows::Entry& entry : entries)
+        if (!number(entry.block)) return false;
     }
   }
-  return seen_ == key_;
+  return true;
+}
+
+}  // namespace
+
+bool VelocitySystem::knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) const {
+  std::size_t at = 0;
+  return each_run(H, C, D,
+                  [&](const Index* first, std::size_t count) {
+                    const bool same = count <= key_.size() - at &&
+                                      std::equal(first, first + count, key_.data() + at);
+                    at += count;
+                    return same;
+                  }) &&
+         at == key_.size();
 }
 
 void VelocitySystem::find_graph(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
@@ -209,7 +231,11 @@ void VelocitySystem::find_places(const VelocityMatrix& H, const BlockRows& C, co
 
 void VelocitySystem::analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
   if (knows(H, C, D)) return;
-  key_ = seen_;
+  key_.clear();
+  (void)each_run(H, C, D, [&](const Index* first, std::size_t count) {
+    key_.insert(key_.end(), first, first + count);
+    return true;
+  });
   velocity_blocks_ = H.block_count();
   bilateral_blocks_ = C.row_block_count();
   find_graph(H, C, D);

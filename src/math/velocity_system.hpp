@@ -32,7 +32,7 @@ class VelocitySystem {
   /// little where they connect the same blocks, as rows do that are added to a pair.
   void analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
   /// The rows meet the same blocks as in the last call of analyze().
-  bool knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
+  bool knows(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) const;
 
   /// Values on the pattern analysed; does not allocate. `delta`: one per row of C. `weights`: W_c
   /// of every row block of D, dim x dim row-major, one after another; a W_c of zeros costs nothing.

@@ -115,8 +115,8 @@ TrajectoryGradient gradient_of(const TrajectoryProblem& p, const TrajectoryOptio
     loss.v.col(i) = stages[static_cast<std::size_t>(i)].gradient.segment(n, n);
   }
   StepGradientSettings settings = options.gradient;
-  settings.parameters = !p.varied.empty();
-  settings.force = true;
+  settings.by_parameters = !p.varied.empty();
+  settings.allow_unconverged = true;
   const RolloutGradient g = options.loss_aware
                                 ? loss_aware_gradient(tape, loss, settings, options.probe)
                                 : rollout_gradient(tape, loss, settings);

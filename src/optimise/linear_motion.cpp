@@ -20,8 +20,9 @@ constexpr double kForwards = 1.1;
 
 StepGradientSettings settings_for(const TrajectoryProblem& p, const StepGradientSettings& given) {
   StepGradientSettings settings = given;
-  settings.parameters = !p.varied.empty();
-  settings.force = true;  // a step that missed its tolerance by little still says where to go
+  settings.by_parameters = !p.varied.empty();
+  settings.allow_unconverged =
+      true;  // a step that missed its tolerance by little still says where to go
   return settings;
 }
 

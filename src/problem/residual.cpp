@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "math/each_value.hpp"
 #include "math/law_kernel.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
@@ -80,8 +81,7 @@ void delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse,
             column[entry.column + c] += a[r * entry.width + c];
           a += static_cast<std::ptrdiff_t>(d) * entry.width;
         }
-        inverse.solve(column, x);
-        sum = column.dot(x);
+        sum = inverse.inverse_square(column, x);
       }
       diagonal[at + r] += sum;
     }
@@ -244,19 +244,6 @@ double forbidden_work(const Law& law, const double* lambda, const double* shifte
   return distance_to_law(law, lambda, shifted, steps) * speed;
 }
 
-/// Diagonal entry c of velocity block i of H; 1 where H is an operator.
-double weight_of(const VelocityMatrix& H, Index i, Index c) {
-  switch (H.kind()) {
-    case VelocityMatrix::Kind::BlockDiagonal:
-      return H.block(i)[c * H.block_size(i) + c];
-    case VelocityMatrix::Kind::Sparse:
-      return H.sparse_matrix().coeff(H.block_begin(i) + c, H.block_begin(i) + c);
-    case VelocityMatrix::Kind::Operator:
-      break;
-  }
-  return 1;
-}
-
 /// Σ_b |D_b|(|v_b| + |v_free,b|) over the bodies of rows [first, first + dim) of block c, norms
 /// weighted by the diagonal of H as for joints.
 double motion_of(const CanonicalProblem& p, const ProblemScale& scale, const VecX& v, Index c,
@@ -269,7 +256,7 @@ double motion_of(const CanonicalProblem& p, const ProblemScale& scale, const Vec
     for (const auto& entry : p.D.entries(c)) {
       double across = 0, motion = 0, free = 0;
       for (Index j = 0; j < entry.width; ++j) {
-        const double coefficient = a[r * entry.width + j], weight = weight_of(p.H, entry.block, j);
+        const double coefficient = a[r * entry.width + j], weight = scale.weight[entry.column + j];
         const double f = scale.v_free[entry.column + j];
         across += coefficient * coefficient / weight;
         motion += weight * v[entry.column + j] * v[entry.column + j];
@@ -309,6 +296,11 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
       const double* lambda = x.lambda.data() + row;
       const double tau = scale.tau[row], impulse = norm(lambda, dim);
       const double speed = norm(terms + first, dim);
+      // A limit far from its stop, as most are.
+      if (law.kind == LawKind::Orthant && impulse == 0 && w[first] >= 0) {
+        energy += tau * speed * speed;
+        continue;
+      }
       double shifted[kMaxLawDim];
       shifted_velocity(entry_law, w + first, shifted);
       const double error = distance_to_law(entry_law, lambda, shifted, scale.tau.data() + row);
@@ -341,65 +333,97 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
   if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = hardest;
 }
 
-/// Do entries r and c of velocity block i share a rounding error? In a block-diagonal H those that
-/// the block couples do (the inertia of a turned body), in others all of the block.
-bool coupled(const VelocityMatrix& H, Index i, Index r, Index c) {
-  return H.kind() != VelocityMatrix::Kind::BlockDiagonal ||
-         H.block(i)[r * H.block_size(i) + c] != 0;
-}
+/// Which entries of velocity block i share a rounding error. In a block-diagonal H those that the
+/// block couples do (the inertia of a turned body), in others all of the block.
+class Coupling {
+ public:
+  Coupling(const VelocityMatrix& H, Index i)
+      : values_(H.kind() == VelocityMatrix::Kind::BlockDiagonal ? H.block(i) : nullptr),
+        size_(H.block_size(i)) {}
+  bool operator()(Index r, Index c) const {
+    return r == c || values_ == nullptr || values_[r * size_ + c] != 0;
+  }
+
+ private:
+  const double* values_;
+  Index size_;
+};
 
 /// Of a body that falls and does not turn all angular momentum is rounding of the linear one, and
 /// has nothing but this to be measured by: the momentum of the other three of its six entries, in
 /// units of entry c (through the roots of their energies).
-double momentum_across(const VelocityMatrix& H, const VecX& momentum, Index i, Index c) {
+double momentum_across(const VelocityMatrix& H, const VecX& weight, const VecX& momentum, Index i,
+                       Index c) {
   if (H.block_size(i) != 6 || H.kind() == VelocityMatrix::Kind::Operator) return 0;
   double energy = 0;
   for (Index k = 0; k < 3; ++k) {
-    const Index other = k + (c < 3 ? 3 : 0);
-    const double x = momentum[H.block_begin(i) + other];
-    energy += x * x / weight_of(H, i, other);
+    const Index other = H.block_begin(i) + k + (c < 3 ? 3 : 0);
+    energy += momentum[other] * momentum[other] / weight[other];
   }
-  return std::sqrt(energy * weight_of(H, i, c));
+  return std::sqrt(energy * weight[H.block_begin(i) + c]);
+}
+
+/// error −= aᵀ f and size += |aᵀ||f| of one entry; Width 0: as many columns as `width`.
+template <int Width>
+void subtract_entry(const double* a, Index dim, Index width, const double* f, double* error,
+                    double* size) {
+  const Index n = Width > 0 ? Width : width;
+  for (Index r = 0; r < dim; ++r, a += n) {
+    if (f[r] == 0) continue;
+    for (Index c = 0; c < n; ++c) {
+      const double term = a[c] * f[r];
+      error[c] -= term;
+      size[c] += std::abs(term);
+    }
+  }
+}
+
+void subtract_terms(const BlockRows& A, const VecX& impulse, VecX& error, VecX& size) {
+  for (Index i = 0; i < A.row_block_count(); ++i) {
+    const double *a = A.values(i), *f = impulse.data() + A.row_begin(i);
+    const Index d = A.dim(i);
+    for (const auto& entry : A.entries(i)) {
+      double *e = error.data() + entry.column, *s = size.data() + entry.column;
+      if (entry.width == 6)
+        subtract_entry<6>(a, d, 6, f, e, s);
+      else if (entry.width == 3)
+        subtract_entry<3>(a, d, 3, f, e, s);
+      else
+        subtract_entry<0>(a, d, entry.width, f, e, s);
+      a += static_cast<std::ptrdiff_t>(d) * entry.width;
+    }
+  }
 }
 
 /// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
 /// angular entries (three each, which differ in units) apart, once what presses on it is larger
 /// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
 /// the entry. Leaves Σ|terms| in `size`, entry by entry.
-void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace& work,
-                   Residual& out) {
+void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                   JudgeWorkspace& work, Residual& out) {
   if (p.velocity_count() == 0) return;
   VecX &error = work.error, &size = work.size, &momentum = work.v;
-  p.H.multiply(x.v, error);
-  momentum = error.cwiseAbs() + p.k.cwiseAbs();
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
     // A stiff body that moves as a whole: the terms of H v are far larger than their sum.
     momentum = p.k.cwiseAbs();
+    error.setZero(p.velocity_count());
+    const SparseMatrix& S = p.H.sparse_matrix();
+    const Index *outer = S.outerIndexPtr(), *row = S.innerIndexPtr();
+    const double* a = S.valuePtr();
     for (Index j = 0; j < p.velocity_count(); ++j)
-      for (SparseMatrix::InnerIterator it(p.H.sparse_matrix(), j); it; ++it)
-        momentum[it.row()] += std::abs(it.value() * x.v[j]);
+      for (Index e = outer[j]; e < outer[j + 1]; ++e) {
+        const double term = a[e] * x.v[j];
+        error[row[e]] += term;
+        momentum[row[e]] += std::abs(term);
+      }
+  } else {
+    p.H.multiply(x.v, error);
+    momentum = error.cwiseAbs() + p.k.cwiseAbs();
   }
   size = momentum;
   error -= p.k;
-  const auto subtract = [&](const BlockRows& A, const VecX& impulse) {
-    for (Index i = 0; i < A.row_block_count(); ++i) {
-      const double* a = A.values(i);
-      const Index d = A.dim(i);
-      for (const auto& entry : A.entries(i)) {
-        for (Index r = 0; r < d; ++r) {
-          const double f = impulse[A.row_begin(i) + r];
-          for (Index c = 0; c < entry.width; ++c) {
-            const double term = a[r * entry.width + c] * f;
-            error[entry.column + c] -= term;
-            size[entry.column + c] += std::abs(term);
-          }
-        }
-        a += static_cast<std::ptrdiff_t>(d) * entry.width;
-      }
-    }
-  };
-  subtract(p.C, x.gamma);
-  subtract(p.D, x.lambda);
+  subtract_terms(p.C, x.gamma, error, size);
+  subtract_terms(p.D, x.lambda, error, size);
   // Every row of an operator is a sum over all bodies, whose terms are not seen: a body without
   // forces of its own is measured by the largest of its kind.
   double largest[kMaxVelocityBlock] = {};
@@ -409,6 +433,7 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace&
                                                    std::min<Index>(3, p.H.block_size(i) - part)));
   for (Index i = 0; i < p.H.block_count(); ++i) {
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
+    const Coupling coupled(p.H, i);
     for (Index part = 0; part < n; part += 3) {
       const Index m = std::min<Index>(3, n - part), at = begin + part;
       const double own = std::max(norm(momentum.data() + at, m), largest[part]);
@@ -416,16 +441,36 @@ void judge_balance(const CanonicalProblem& p, const Solution& x, JudgeWorkspace&
       for (Index c = 0; c < m; ++c) {
         double load = 0;
         for (Index d = 0; d < m; ++d)
-          if (c == d || coupled(p.H, i, part + c, part + d)) load += size[at + d];
+          if (coupled(part + c, part + d)) load += size[at + d];
         const double wrong = std::abs(error[at + c]);
         const bool nothing = wrong <= 4 * kEpsilon * load;
         const double beside = nothing ? most : std::min(kLoads * own + kUnseen * load, most);
         double rho = ratio(wrong, beside);
         if (!(rho <= out.balance))  // only where it might be the worst
-          rho = ratio(wrong, beside + kUnseen * momentum_across(p.H, momentum, i, part + c));
+          rho = ratio(wrong,
+                      beside + kUnseen * momentum_across(p.H, scale.weight, momentum, i, part + c));
         if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
       }
     }
+  }
+}
+
+/// What one entry of a row block of C adds to error, size and rounding; Width 0: as many columns as
+/// `width`.
+template <int Width>
+void add_joint(const double* a, Index dim, Index width, const double* v, const double* mobility,
+               const double* pushed, double moves, double* error, double* size, double* rounding) {
+  const Index n = Width > 0 ? Width : width;
+  for (Index r = 0; r < dim; ++r, a += n) {
+    double sum = 0, across = 0, rounds = 0;
+    for (Index c = 0; c < n; ++c) {
+      sum += a[c] * v[c];
+      across += a[c] * a[c] * mobility[c];
+      rounds += std::abs(a[c]) * pushed[c];
+    }
+    error[r] += sum;
+    size[r] += std::sqrt(across) * moves;
+    rounding[r] += rounds;
   }
 }
 
@@ -446,7 +491,7 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
     double moves = 0, free = 0, pushed = 0;
     for (Index c = 0; c < n; ++c) {
       const Index at = begin + c;
-      const double weight = weight_of(p.H, i, c), v = x.v[at], f = scale.v_free[at];
+      const double weight = scale.weight[at], v = x.v[at], f = scale.v_free[at];
       mobility[at] = 1 / weight;
       moves += weight * v * v;
       free += weight * f * f;
@@ -456,10 +501,11 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
     motion[begin] = std::sqrt(moves) + std::sqrt(free);
     double along[kMaxVelocityBlock];
     const bool blocks = p.H.kind() == VelocityMatrix::Kind::BlockDiagonal;
+    const Coupling coupled(p.H, i);
     for (Index c = 0; blocks && c < n; ++c) {
       along[c] = 0;
       for (Index d = 0; d < n; ++d)
-        if (c == d || coupled(p.H, i, c, d)) along[c] += pushes[begin + d];
+        if (coupled(c, d)) along[c] += pushes[begin + d];
     }
     for (Index c = 0; c < n; ++c)
       pushes[begin + c] = (blocks ? along[c] : pushed) * std::sqrt(mobility[begin + c]);
@@ -475,19 +521,14 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
     }
     const double* a = p.C.values(i);
     for (const auto& entry : p.C.entries(i)) {
-      const double *v = x.v.data() + entry.column, *m = mobility.data() + entry.column;
+      const Index at = entry.column;
       const double moves = motion[p.H.block_begin(entry.block)];
-      const double* pushed = pushes.data() + entry.column;
-      for (Index r = 0; r < d; ++r, a += entry.width) {
-        double sum = 0, across = 0;
-        for (Index c = 0; c < entry.width; ++c) {
-          sum += a[c] * v[c];
-          across += a[c] * a[c] * m[c];
-          rounding[r] += std::abs(a[c]) * pushed[c];
-        }
-        error[r] += sum;
-        size[r] += std::sqrt(across) * moves;
-      }
+      const auto add = entry.width == 6   ? add_joint<6>
+                       : entry.width == 3 ? add_joint<3>
+                                          : add_joint<0>;
+      add(a, d, entry.width, x.v.data() + at, mobility.data() + at, pushes.data() + at, moves,
+          error, size, rounding);
+      a += static_cast<std::ptrdiff_t>(d) * entry.width;
     }
     for (Index r = 0; r < d; ++r) {
       const bool nothing = std::abs(error[r]) <= kEpsilon * rounding[r];
@@ -497,9 +538,11 @@ void judge_bilateral(const CanonicalProblem& p, const ProblemScale& scale, const
   }
 }
 
-bool sizes_agree(const CanonicalProblem& p, const Solution& x) {
+/// The sizes are those of the problem and every number is finite.
+bool is_usable(const CanonicalProblem& p, const Solution& x) {
   return x.v.size() == p.velocity_count() && x.gamma.size() == p.bilateral_count() &&
-         x.lambda.size() == p.row_count();
+         x.lambda.size() == p.row_count() && x.v.allFinite() && x.gamma.allFinite() &&
+         x.lambda.allFinite();
 }
 
 /// Σ |r − Π(r − step u~)|² over the blocks, with unit step and with the steps of the scale.
@@ -552,10 +595,15 @@ void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const S
 }  // namespace
 
 void scale_of(const CanonicalProblem& p, ScaleWorkspace& work, ProblemScale& scale) {
-  VelocitySolver& inverse = work.inverse;
-  if (!inverse.factorize(p.H)) throw Error("problem", "H is singular");
+  if (!work.inverse.factorize(p.H)) throw Error("problem", "H is singular");
   scale.v_free.resize(p.velocity_count());
-  inverse.solve(p.k, scale.v_free);
+  work.inverse.solve(p.k, scale.v_free);
+  scale_of(p, work.inverse, work, scale);
+}
+
+void scale_of(const CanonicalProblem& p, const VelocitySolver& inverse, ScaleWorkspace& work,
+              ProblemScale& scale) {
+  diagonal_of(p.H, scale.weight);
   VecX& diagonal = work.diagonal;
   delassus_diagonal(p, inverse, diagonal);
   scale.tau.setZero(p.row_count());
@@ -582,15 +630,27 @@ ProblemScale scale_of(const CanonicalProblem& p) {
 Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      JudgeWorkspace& work) {
   Residual out;
-  if (!sizes_agree(p, x) || !x.v.allFinite() || !x.gamma.allFinite() || !x.lambda.allFinite()) {
+  if (!is_usable(p, x)) {
     out.value = out.complementarity = std::numeric_limits<double>::infinity();
     return out;
   }
   judge_blocks(p, scale, x, work, out);
-  judge_balance(p, x, work, out);
+  judge_balance(p, scale, x, work, out);
   judge_bilateral(p, scale, x, work, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
   return out;
+}
+
+double judge_up_to(double tolerance, const CanonicalProblem& p, const ProblemScale& scale,
+                   const Solution& x, JudgeWorkspace& work) {
+  if (!is_usable(p, x)) return std::numeric_limits<double>::infinity();
+  Residual out;
+  judge_balance(p, scale, x, work, out);
+  if (out.balance <= tolerance) judge_bilateral(p, scale, x, work, out);
+  const double value = std::max(out.balance, out.bilateral);
+  if (!(value <= tolerance)) return value;
+  judge_blocks(p, scale, x, work, out);
+  return std::max(value, out.complementarity);
 }
 
 double siconos_error(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,

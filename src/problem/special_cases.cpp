@@ -40,7 +40,7 @@ std::vector<Law> friction_laws(const FrictionData& data, Index rows, const char*
                           " rows");
   }
   if (data.dim == 5 && data.mu_r.size() != data.mu.size()) {
-    throw Error(what, "rolling friction needs one coefficient a contact");
+    throw Error(what, "rolling friction needs one coefficient per contact");
   }
   std::vector<Law> laws;
   laws.reserve(data.mu.size());
@@ -276,7 +276,8 @@ void reduce_block_diagonal(const CanonicalProblem& p, const VelocitySolver& inve
   }
 }
 
-/// N for sparse H or an operator: one solve a column, every block may be coupled with every other.
+/// N for sparse H or an operator: one solve per column, every block may be coupled with every
+/// other.
 void reduce_general(const CanonicalProblem& p, const VelocitySolver& inverse,
                     std::span<const Index> offset, CanonicalProblem& out) {
   const Index nc = p.C.row_block_count(), bilateral = p.C.rows(), total = offset.back();

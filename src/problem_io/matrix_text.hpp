@@ -3,7 +3,7 @@
 //
 //   storage rows cols, then   0: rows cols, entries column by column
 //                             1: blocks, block row and column ends, pointers, indices, blocks
-//                             2: origin, banner, header, one entry a line
+//                             2: origin, banner, header, one entry per line
 #pragma once
 
 #include <string>

@@ -9,16 +9,15 @@
 #include <cmath>
 #include <limits>
 
+#include "shape/climb.hpp"
 #include "shape/smooth.hpp"
 
 namespace orthant::internal {
 namespace {
 
-constexpr int kMaxNewton = 80;
-constexpr int kMaxEscapes = 4;  // from saddle points
-
 /// Two ellipsoids seen from A: d = x_A - x_B.
 struct EllipsoidPair {
+  static constexpr bool kFlatSpots = false;
   Mat3 A, B;
   Vec3 d;
   int dim;
@@ -26,72 +25,31 @@ struct EllipsoidPair {
   double value(const Vec3& n) const {
     return n.dot(d) - std::sqrt(n.dot(A * n)) - std::sqrt(n.dot(B * n));
   }
-};
-
-/// Climbs to a local maximum of f from n; returns f there.
-double climb(const EllipsoidPair& pair, Vec3& n) {
-  double f = 0;
-  int escapes = 0;
-  for (int iteration = 0; iteration < kMaxNewton; ++iteration) {
-    const Vec3 a = pair.A * n, b = pair.B * n;
-    const double aa = n.dot(a), bb = n.dot(b);
-    const double ia = 1 / std::sqrt(aa), ib = 1 / std::sqrt(bb);
-    const Vec3 g = pair.d - a * ia - b * ib;
-    f = n.dot(g);
-    Vec3 t1, t2 = Vec3::Zero();
-    if (pair.dim == 2)
+  void tangents(const Vec3& n, Vec3& t1, Vec3& t2) const {
+    if (dim == 2)
       t1 = planar_tangent(n);
     else
       contact_tangents(n, t1, t2);
-    const Vec3 w1 = pair.A * t1 * ia + pair.B * t1 * ib, w2 = pair.A * t2 * ia + pair.B * t2 * ib;
+  }
+  ClimbState state(const Vec3& n, const Vec3& t1, const Vec3& t2) const {
+    ClimbState s;
+    const Vec3 a = A * n, b = B * n;
+    const double aa = n.dot(a), bb = n.dot(b);
+    const double ia = 1 / std::sqrt(aa), ib = 1 / std::sqrt(bb);
+    const Vec3 g = d - a * ia - b * ib;
+    s.f = n.dot(g);
+    const Vec3 w1 = A * t1 * ia + B * t1 * ib, w2 = A * t2 * ia + B * t2 * ib;
     const double ca = ia / aa, cb = ib / bb;
     const double a1 = t1.dot(a), a2 = t2.dot(a), b1 = t1.dot(b), b2 = t2.dot(b);
-    double k11 = t1.dot(w1) - a1 * a1 * ca - b1 * b1 * cb + f;
-    const double k12 = t1.dot(w2) - a1 * a2 * ca - b1 * b2 * cb;
-    double k22 = pair.dim == 2 ? 1 : t2.dot(w2) - a2 * a2 * ca - b2 * b2 * cb + f;
-    const double r1 = t1.dot(g), r2 = t2.dot(g);
-    const double trace = std::abs(k11) + std::abs(k22);
-    double det = k11 * k22 - k12 * k12;
-    const bool peak = k11 > 0 && det > 1e-14 * trace * trace;
-    if (!peak) {  // lift the lowest curvature; at a critical point leave it
-      const double middle = 0.5 * (k11 + k22);
-      const double half = std::sqrt(0.25 * (k11 - k22) * (k11 - k22) + k12 * k12);
-      const double lowest = pair.dim == 2 ? k11 : middle - half;
-      const double scale = 1 / ia + 1 / ib;
-      if (r1 * r1 + r2 * r2 <= 1e-20 * scale * scale) {
-        if (lowest >= -1e-10 * scale || ++escapes > kMaxEscapes) return f;
-        double e1 = k12, e2 = lowest - k11;  // eigenvector of the lowest
-        if (pair.dim == 2 || e1 * e1 + e2 * e2 < 1e-24 * scale * scale) {
-          e1 = k11 <= k22 || pair.dim == 2 ? 1 : 0;
-          e2 = 1 - e1;
-        }
-        const double length = std::sqrt(e1 * e1 + e2 * e2);
-        n = (n + (t1 * e1 + t2 * e2) * (0.5 / length)).normalized();
-        continue;
-      }
-      const double lift = 0.1 * scale - lowest;
-      k11 += lift;
-      if (pair.dim == 3) k22 += lift;
-      det = k11 * k22 - k12 * k12;
-    }
-    double s1 = (k22 * r1 - k12 * r2) / det, s2 = (k11 * r2 - k12 * r1) / det;
-    const double length = std::sqrt(s1 * s1 + s2 * s2);
-    if (peak && length < 1e-8) {  // the next error is its square
-      n = (n + t1 * s1 + t2 * s2).normalized();
-      return pair.value(n);
-    }
-    double t = length > 0.6 ? 0.6 / length : 1;
-    Vec3 next = (n + (t1 * s1 + t2 * s2) * t).normalized();
-    if (length > 1e-3 || !peak) {
-      for (int k = 0; k < 40 && !(pair.value(next) > f); ++k) {
-        t *= 0.5;
-        next = (n + (t1 * s1 + t2 * s2) * t).normalized();
-      }
-    }
-    n = next;
+    s.k11 = t1.dot(w1) - a1 * a1 * ca - b1 * b1 * cb + s.f;
+    s.k12 = t1.dot(w2) - a1 * a2 * ca - b1 * b2 * cb;
+    s.k22 = dim == 2 ? 1 : t2.dot(w2) - a2 * a2 * ca - b2 * b2 * cb + s.f;
+    s.r1 = t1.dot(g);
+    s.r2 = t2.dot(g);
+    s.scale = 1 / ia + 1 / ib;
+    return s;
   }
-  return pair.value(n);
-}
+};
 
 /// Smallest radius of curvature of an ellipsoid: a_min^2 / a_max.
 double smallest_radius(const ShapeView<double>& s) {
@@ -240,6 +198,7 @@ int ellipsoid_ellipsoid(const SmoothQuery& q, ContactPoint* out) {
 int smooth_contacts(const SmoothQuery& q, ContactPoint* out) {
   if (q.b.kind == ShapeKind::Torus) return any_torus(q, out);
   if (is_turned(q.b.kind)) return any_turned(q, out);
+  if (q.b.kind == ShapeKind::SuperEllipsoid) return any_super(q, out);
   return q.a.kind == ShapeKind::Ellipsoid ? ellipsoid_ellipsoid(q, out)
                                           : polytope_ellipsoid(q, out);
 }

@@ -337,6 +337,7 @@ std::shared_ptr<const HullTopology> fixed_topology(ShapeKind kind, int dim) {
   switch (kind) {
     case ShapeKind::Sphere:
     case ShapeKind::Ellipsoid:
+    case ShapeKind::SuperEllipsoid:
     case ShapeKind::Torus:
       return point;
     case ShapeKind::Cylinder:

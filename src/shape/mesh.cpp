@@ -67,7 +67,7 @@ void find_neighbours(TriangleMesh& m) {
     std::size_t end = i + 1;
     while (end < sides.size() && sides[end].low == sides[i].low && sides[end].high == sides[i].high)
       ++end;
-    // Two triangles a side; where more meet, each takes the next one.
+    // Two triangles per side; where more meet, each takes the next one.
     for (std::size_t k = i; end - i > 1 && k < end; ++k) {
       const Side& other = sides[k + 1 < end ? k + 1 : i];
       m.across[sides[k].triangle][sides[k].side] =

@@ -57,6 +57,10 @@ Shape Shape::hull(std::span<const Vec3> points, std::string_view name) {
 Shape Shape::ellipsoid(double semi_x, double semi_y, double semi_z, std::string_view name) {
   return {ShapeKind::Ellipsoid, 3, name, {semi_x, semi_y, semi_z}, nullptr};
 }
+Shape Shape::super_ellipsoid(double semi_x, double semi_y, double semi_z, double e1, double e2,
+                             std::string_view name) {
+  return {ShapeKind::SuperEllipsoid, 3, name, {semi_x, semi_y, semi_z, e1, e2}, nullptr};
+}
 Shape Shape::torus(double major, double minor, std::string_view name) {
   return {ShapeKind::Torus, 3, name, {major, minor}, nullptr};
 }
@@ -112,6 +116,8 @@ std::string Shape::parameter_name(int i) const {
       return kHalf[i];
     case ShapeKind::Ellipsoid:
       return kSemi[i];
+    case ShapeKind::SuperEllipsoid:
+      return i < 3 ? kSemi[i] : i == 3 ? "e1" : "e2";
     case ShapeKind::Torus:
       return i == 0 ? "major" : "minor";
     case ShapeKind::Hull:
@@ -146,6 +152,8 @@ Shape Shape::section() const {
       return half_plane();
     case ShapeKind::Ellipsoid:
       return ellipse(parameters_[0], parameters_[1], name_);
+    case ShapeKind::SuperEllipsoid:
+      throw Error(name_, "a super-ellipsoid has no planar section");
     case ShapeKind::Torus:
       throw Error(name_, "a torus has no planar section that is one body");
     case ShapeKind::Cylinder:
@@ -183,6 +191,13 @@ void check_parameters(const ShapeView<double>& s, std::string_view name) {
       return;
     case ShapeKind::Ellipsoid:
       for (int k = 0; k < s.dim; ++k) require_positive(s.p[k], name, kSemi[k]);
+      return;
+    case ShapeKind::SuperEllipsoid:
+      for (int k = 0; k < 3; ++k) require_positive(s.p[k], name, kSemi[k]);
+      for (int k = 3; k < 5; ++k)
+        if (!(s.p[k] >= kLeastExponent && s.p[k] <= 1))
+          throw Error(name, std::string(k == 3 ? "e1" : "e2") + " must be in [" +
+                                to_text(kLeastExponent) + ", 1], is " + to_text(s.p[k]));
       return;
     case ShapeKind::Torus:
       require_positive(s.p[0], name, "major");
@@ -273,6 +288,12 @@ Bounds bounds(const ShapeView<double>& s, const Pose& X_WS) {
         for (int k = 0; k < s.dim; ++k) square += R(i, k) * R(i, k) * s.p[k] * s.p[k];
         reach[i] = std::sqrt(square);
       }
+    } else if (s.kind == ShapeKind::SuperEllipsoid) {
+      const Mat3 R = matrix_of(X_WS.p);
+      for (int i = 0; i < 3; ++i) {
+        const Vec3 m = R.row(i).transpose();
+        reach[i] = m.dot(internal::super_point(s.p, m));
+      }
     } else if (s.kind == ShapeKind::Torus) {
       const Vec3 axis = rotate(X_WS.p, Vec3(0, 0, 1));
       for (int i = 0; i < 3; ++i)
@@ -294,6 +315,14 @@ double bounding_radius(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::HalfSpace) return kInfinity;
   if (s.kind == ShapeKind::Torus) return s.p[0] + s.p[1];
   if (s.kind == ShapeKind::Ellipsoid) return *std::max_element(s.p, s.p + s.dim);
+  if (s.kind == ShapeKind::SuperEllipsoid) {
+    // Largest x^2 + y^2 for x^p + y^p = 1: (a^s + b^s)^(2/s), s = 2p/(p - 2) = 2/(1 - e).
+    const auto farthest = [](double a, double b, double e) {
+      const double large = std::max(a, b), ratio = std::min(a, b) / large;
+      return e < 1 ? large * std::pow(1 + std::pow(ratio, 2 / (1 - e)), 0.5 * (1 - e)) : large;
+    };
+    return farthest(farthest(s.p[0], s.p[1], s.p[4]), s.p[2], s.p[3]);
+  }
   if (s.kind == ShapeKind::Mesh) {
     const TriangleMesh::Box& own = s.topology->mesh->nodes[0].box;
     return own.lo.cwiseAbs()
@@ -315,6 +344,7 @@ double smallest_width(const ShapeView<double>& s) {
   if (s.kind == ShapeKind::Sphere || s.kind == ShapeKind::Capsule) return 2 * s.p[0];
   if (s.kind == ShapeKind::Torus) return 2 * s.p[1];
   if (s.kind == ShapeKind::Ellipsoid) return 2 * *std::min_element(s.p, s.p + s.dim);
+  if (s.kind == ShapeKind::SuperEllipsoid) return 2 * *std::min_element(s.p, s.p + 3);
   double width = kInfinity;
   for (Index f = 0; f < s.topology->face_count(); ++f) width = std::min(width, width_across(s, f));
   return width + 2 * core_radius(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shape/smooth.hpp: contacts of ellipsoids, cylinders, cones, tori. Private to the room.
+// shape/smooth.hpp: contacts of (super-)ellipsoids, cylinders, cones, tori. Private to the room.
 // Cores seen from A's origin, world axes; radii are added by the caller.
 #pragma once
 
@@ -32,6 +32,8 @@ int nearest_normals(const double* a, int dim, const Vec3& y, const Vec3& towards
 /// Polytope core (or half-space) A against ellipsoid B.
 int polytope_ellipsoid(const SmoothQuery& q, ContactPoint* out);
 int ellipsoid_ellipsoid(const SmoothQuery& q, ContactPoint* out);
+/// Anything convex up to ShapeKind::SuperEllipsoid against super-ellipsoid B.
+int any_super(const SmoothQuery& q, ContactPoint* out);
 /// Anything convex against cylinder or cone B.
 int any_turned(const SmoothQuery& q, ContactPoint* out);
 /// Anything against torus B.

@@ -2,10 +2,22 @@
 // shape/surface.cpp: shapes whose surface is triangles, or is drawn as such.
 #include "orthant/shape/surface.hpp"
 
+#include <cmath>
+
 namespace orthant {
 namespace {
 
 void add(Surface& out, const Vec3& p) { out.corners.insert(out.corners.end(), {p[0], p[1], p[2]}); }
+
+/// The point of a super-ellipsoid over the point n of the unit sphere (Barr): edges get their
+/// share.
+Vec3 stretched(const double* p, const Vec3& n) {
+  const auto power = [](double x, double e) { return std::copysign(std::pow(std::abs(x), e), x); };
+  const double across = std::hypot(n[0], n[1]), level = std::pow(across, p[3]);
+  if (!(across > 0)) return {0, 0, std::copysign(p[2], n[2])};
+  return {p[0] * level * power(n[0] / across, p[4]), p[1] * level * power(n[1] / across, p[4]),
+          p[2] * power(n[2], p[3])};
+}
 
 /// An octahedron subdivided, each direction sent to the point of the shape that reaches farthest.
 void add_rounded(const ShapeView<double>& s, Surface& out) {
@@ -21,6 +33,10 @@ void add_rounded(const ShapeView<double>& s, Surface& out) {
     for (int i = 0; i <= kPieces; ++i)
       for (int j = 0; j <= kPieces - i; ++j) {
         const Vec3 n = Vec3(kPieces - i - j, i, j).cwiseProduct(sign).normalized();
+        if (s.kind == ShapeKind::SuperEllipsoid) {
+          add(out, stretched(s.p, n));
+          continue;
+        }
         Vec3 best = core_vertex(s, 0);
         for (Index v = 1; v < s.topology->vertex_count; ++v)
           if (n.dot(core_vertex(s, v)) > n.dot(best)) best = core_vertex(s, v);
@@ -49,7 +65,7 @@ Surface surface_of(const ShapeView<double>& s) {
       for (const Index c : t) out.triangles.push_back(static_cast<std::uint32_t>(c));
     return out;
   }
-  if (h.rounded) {
+  if (h.rounded || s.kind == ShapeKind::SuperEllipsoid) {
     add_rounded(s, out);
     return out;
   }

@@ -188,8 +188,8 @@ class TurnedAgainst {
 
 /// Parts of a curved core whose normals are near m; returns how many.
 int parts_near(const PlacedCore& core, const Vec3& m, std::int16_t* code) {
-  if (core.kind() == ShapeKind::Ellipsoid) {
-    code[0] = smooth_code(PartKind::Ellipsoid, 0);
+  if (core.is_rounded()) {
+    code[0] = core.rounded_code();
     return 1;
   }
   constexpr double kNear = 0.2;
@@ -292,6 +292,7 @@ void set_core(const ShapeView<double>& s, const Quat& p, const Vec3& x, PlacedCo
   core.shape = &s;
   core.X = {x, p};
   if (s.kind == ShapeKind::Ellipsoid) core.E = ellipsoid_matrix(s, p);
+  if (s.kind == ShapeKind::SuperEllipsoid) core.E = matrix_of(p);
   if (!is_turned(s.kind)) return;
   core.axis = rotate(p, Vec3(1, 0, 0));
   core.r = s.p[0];

@@ -11,23 +11,35 @@ namespace orthant::internal {
 
 constexpr double kFlush = 0.05;  // sine up to which faces and lines count as side by side
 
-/// A core where it is, seen from A's origin: a polytope, an ellipsoid, a cylinder or a cone.
+/// A core where it is, seen from A's origin: a polytope, a (super-)ellipsoid, a cylinder or a cone.
 struct PlacedCore {
   const ShapeView<double>* shape = nullptr;
   Pose X;
   Polytope polytope;            // polytopes only
-  Mat3 E = Mat3::Zero();        // ellipsoids only
+  Mat3 E = Mat3::Zero();        // ellipsoids; of super-ellipsoids the rotation
   Vec3 axis = Vec3::Zero();     // cylinder and cone, to the + end
   double r = 0, h = 0;          // radius, half length
   double sine = 0, cosine = 1;  // of the outward normal of a cone's side, along and across the axis
 
   ShapeKind kind() const { return shape->kind; }
   bool is_turned() const { return orthant::is_turned(shape->kind); }
+  /// One part all around.
+  bool is_rounded() const {
+    return kind() == ShapeKind::Ellipsoid || kind() == ShapeKind::SuperEllipsoid;
+  }
+  std::int16_t rounded_code() const {
+    return smooth_code(
+        kind() == ShapeKind::Ellipsoid ? PartKind::Ellipsoid : PartKind::SuperEllipsoid, 0);
+  }
   Vec3 end(bool plus) const { return X.x + (plus ? h : -h) * axis; }
 
   /// Largest n.b of the core.
   double high(const Vec3& n) const {
     if (kind() == ShapeKind::Ellipsoid) return n.dot(X.x) + std::sqrt(n.dot(E * n));
+    if (kind() == ShapeKind::SuperEllipsoid) {
+      const Vec3 m = E.transpose() * n;
+      return n.dot(X.x) + m.dot(super_point(shape->p, m));
+    }
     if (is_turned()) {
       const double along = n.dot(axis), across = (n - along * axis).norm();
       if (kind() == ShapeKind::Cylinder) return n.dot(X.x) + h * std::abs(along) + r * across;
@@ -38,7 +50,7 @@ struct PlacedCore {
   }
   /// The part that reaches farthest along m and is a vertex, a rim or an ellipsoid.
   std::int16_t extreme(const Vec3& m) const {
-    if (kind() == ShapeKind::Ellipsoid) return smooth_code(PartKind::Ellipsoid, 0);
+    if (is_rounded()) return rounded_code();
     if (!is_turned()) {
       Index i;
       highest(polytope, m, i);

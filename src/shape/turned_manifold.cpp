@@ -58,7 +58,7 @@ class Viewer {
     Patch p;
     if (core.is_turned())
       turned(core, m, p);
-    else if (core.kind() != ShapeKind::Ellipsoid)
+    else if (!core.is_rounded())
       polytope(core, m, p);
     return p;
   }

@@ -13,7 +13,7 @@
 namespace orthant::internal {
 
 /// What may be spent after `work` of it.
-inline MethodLimits less(MethodLimits limits, double work) {
+inline MethodLimits remaining(MethodLimits limits, double work) {
   if (limits.work_limit > 0) limits.work_limit = std::max(limits.work_limit - work, 1.0);
   return limits;
 }
@@ -41,7 +41,7 @@ class BestAnswer {
   int max_iterations() const { return max_iterations_; }
   const MethodLimits& limits() const { return limits_; }
   /// What is left for a method called from this one.
-  MethodLimits rest() const { return less(limits_, work); }
+  MethodLimits rest() const { return remaining(limits_, work); }
   /// The best answer so far; the start before there is one.
   Solution& answer() { return answer_; }
   const Solution& answer() const { return answer_; }

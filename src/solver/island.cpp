@@ -56,6 +56,13 @@ double judge_island(IslandRun& run) {
   return judge_quick(run.p, run.scale, run.x, run.work.island_judge).value;
 }
 
+/// Newton steps in tree order ask of a start no more than whether it is the answer.
+double judge_start(IslandRun& run) {
+  return run.tree
+             ? judge_up_to(run.limits.tolerance, run.p, run.scale, run.x, run.work.island_judge)
+             : judge_island(run);
+}
+
 void keep(const Solution& from, Solution& to) {
   to.v = from.v;
   to.gamma = from.gamma;
@@ -192,7 +199,9 @@ void attempt(const PlanStep& step, IslandRun& run) {
   MethodLimits limits = run.limits;
   if (step.max_iterations > 0) limits.max_iterations = step.max_iterations;
   const MethodResult result = run_method(step, limits, run);
-  const double residual = judge_island(run);
+  // Newton steps in tree order end with what the judge has just said of x.
+  const bool judged = run.tree && step == kTreeOrder && !run.settings.siconos_too;
+  const double residual = judged ? result.residual : judge_island(run);
   // The judge decides; a method that claims too much has stalled.
   Outcome outcome = result.outcome;
   if (residual <= limits.tolerance) {
@@ -200,6 +209,9 @@ void attempt(const PlanStep& step, IslandRun& run) {
   } else if (outcome == Outcome::Converged) {
     outcome = Outcome::Stalled;
   }
+  if (run.rejected_start && outcome != Outcome::Converged)
+    run.residual = judge_quick(run.p, run.scale, run.work.best, run.work.island_judge).value;
+  run.rejected_start = false;
   // What an unsolvable problem was recognised by stays the outcome, unless someone solves it.
   const bool verdict = run.outcome == Outcome::Infeasible ||
                        (run.outcome == Outcome::RayTermination && outcome != Outcome::Infeasible);
@@ -312,15 +324,16 @@ void solve_island(IslandRun& run) {
     run.tree = automatic && !run.p.C.empty() && internal::VelocityEquations::fits(run.p);
     // Bilateral rows alone are solved to rounding whatever the start.
     if (automatic && run.warm && (run.tree || run.traits.blocks > 0)) {
-      run.residual = run.traits.start_residual = judge_island(run);
+      run.residual = run.traits.start_residual = judge_start(run);
       if (run.residual <= run.limits.tolerance) run.outcome = Outcome::Converged;
+      run.rejected_start = run.tree && run.outcome != Outcome::Converged;
     }
     if (run.outcome != Outcome::Converged) {
       choose_plan(run, plan);
       run_plan(plan, run);
       if (automatic && run.outcome != Outcome::Converged && run.outcome != Outcome::Infeasible &&
           run.outcome != Outcome::WorkLimit &&
-          bilateral_rows_contradict(run.p, run.scale.v_free, run.work.bilateral))
+          bilateral_rows_contradict(run.p, run.scale.v_free, run.work.polish))
         run.outcome = Outcome::Infeasible;
     }
   }

@@ -49,8 +49,11 @@ void join_velocities(const VelocityMatrix& H, Index first, std::vector<Index>& p
     }
     const SparseMatrix& S = H.sparse_matrix();
     for (Index j = 0; j < S.outerSize(); ++j) {
+      Index last = block_of[j];  // the rows of a block follow each other
       for (SparseMatrix::InnerIterator it(S, j); it; ++it) {
-        if (it.value() != 0) join(parent, first + block_of[it.row()], first + block_of[j]);
+        if (it.value() == 0 || block_of[it.row()] == last) continue;
+        last = block_of[it.row()];
+        join(parent, first + last, first + block_of[j]);
       }
     }
   }
@@ -246,10 +249,14 @@ Index size_of(std::span<const Index> members, Dim&& dim) {
 void gather_scale(const CanonicalProblem& p, const IslandSplit& split, Index i,
                   const ProblemScale& from, ProblemScale& to) {
   to.v_free.resize(size_of(split.velocities_of(i), [&](Index j) { return p.H.block_size(j); }));
+  to.weight.resize(to.v_free.size());
   to.tau.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
   each_part(
       p, split, i,
-      [&](Index a, Index b, Index n) { to.v_free.segment(b, n) = from.v_free.segment(a, n); },
+      [&](Index a, Index b, Index n) {
+        to.v_free.segment(b, n) = from.v_free.segment(a, n);
+        to.weight.segment(b, n) = from.weight.segment(a, n);
+      },
       [](Index, Index, Index) {},
       [&](Index a, Index b, Index n) { to.tau.segment(b, n) = from.tau.segment(a, n); });
 }

@@ -19,11 +19,6 @@ const char* unless_operator(const ProblemTraits& traits) {
   return traits.velocity_operator ? "it factorises H, which is an operator here" : nullptr;
 }
 
-const char* unless_bilateral(const ProblemTraits& traits) {
-  if (traits.blocks > 0 || traits.equations == 0) return "it needs bilateral rows and nothing else";
-  return unless_operator(traits);
-}
-
 const char* unless_orthant(const ProblemTraits& traits) {
   return traits.only_orthant ? nullptr
                              : "it needs λ ≥ 0 ⊥ w ≥ 0 in every row, block-diagonal H, no C, no F";
@@ -142,7 +137,7 @@ MethodResult newton_in_velocities(const MethodCall& call) {
                                          equations_of(call), call.work.proximal_newton, call.x);
 }
 
-// --- interior point, bilateral rows ---
+// --- interior point ---
 
 MethodResult run_interior_point(const MethodCall& call) {
   return solve_interior_point(call.p, call.scale,
@@ -150,15 +145,7 @@ MethodResult run_interior_point(const MethodCall& call) {
                               call.work.interior_point, call.x);
 }
 
-MethodResult run_bilateral(const MethodCall& call) {
-  return solve_bilateral(call.p, call.scale, call.limits, call.work.bilateral, call.x);
-}
-
-// --- first order ---
-
-MethodResult run_projected_gradient(const MethodCall& call) {
-  return solve_first_order(call.p, call.scale, {}, call.limits, call.work.first_order, call.x);
-}
+// --- orthant rows ---
 
 /// Planar velocity blocks: a factorisation costs no more than some tens of products, and conjugate
 /// gradients would take hundreds to thousands.
@@ -177,9 +164,9 @@ MethodResult run_pair_blocks(const MethodCall& call) {
           : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
   if (has_ended(first)) return first;
-  return joined(first,
-                solve_pair_blocks(call.p, call.scale, {}, internal::less(call.limits, first.work),
-                                  work.pair_blocks, call.x));
+  return joined(
+      first, solve_pair_blocks(call.p, call.scale, {}, internal::remaining(call.limits, first.work),
+                               work.pair_blocks, call.x));
 }
 
 // --- pivoting, active sets ---
@@ -229,8 +216,6 @@ constexpr std::array kTable = {
     MethodEntry{Method::PairBlocks, false, unless_orthant, run_pair_blocks},
     MethodEntry{Method::Lemke, true, unless_tableau, run_lemke, false},
     MethodEntry{Method::Polish, false, unless_operator, run_polish, true, polish_in_velocities},
-    MethodEntry{Method::ProjectedGradient, false, always, run_projected_gradient},
-    MethodEntry{Method::Bilateral, false, unless_bilateral, run_bilateral},
     MethodEntry{Method::Enumeration, true, unless_enumerable, run_enumeration, false},
 };
 constexpr bool in_order() {

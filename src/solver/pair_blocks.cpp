@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/pair_blocks.cpp: block projected gradients and active-set CG, one block a pair of bodies.
+// solver/pair_blocks.cpp: block projected gradients and active-set CG, one block per pair of
+// bodies.
 //   step:  x⁺ = argmin over y >= 0 of  g·(y − x) + (y − x)ᵀG(y − x)/(2α),  exactly, block by block
 // Clamping after a block solve is not that projection and does not converge. The conjugate form is
 // CG on the rows that push, preconditioned by the blocks restricted to them. A step that would
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::size_t kGrain = 2048;
 using internal::block_product;
+using internal::DelassusOperator;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
 using internal::PairGroup;
@@ -82,9 +84,9 @@ class PairBlocks {
 
  private:
   void start() {
-    w_.pairs.build(p_, w_.N.row_scale());
-    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
-    w_.r = w_.N.constant();
+    w_.pairs.build(w_.N.rows(), w_.N.inverse());
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
+    w_.r = w_.N.rows().constant();
     multiply(w_.x, w_.g);
     w_.g += w_.r;
     // A warm start that is worse than nothing is dropped.
@@ -255,7 +257,7 @@ class PairBlocks {
     Solution& s = w_.candidate;
     s.v = scale_.v_free + w_.N.motion();
     s.gamma.resize(0);
-    s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
+    s.lambda = w_.x.cwiseProduct(w_.N.rows().scale());
     looked_residual_ = best_.consider(s);
     return best_.converged() || best_.exhausted();
   }

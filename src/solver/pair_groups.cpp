@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/pair_groups.cpp: (problem, row scales) => pairs and their blocks of N. See the header.
+// solver/pair_groups.cpp: rows => pairs of velocity blocks and their blocks of N. See the header.
 #include "solver/pair_groups.hpp"
 
 #include <algorithm>
@@ -14,21 +14,14 @@ constexpr double kRegularise = 1e-10;  // of the diagonal
 
 }  // namespace
 
-/// Rows by pair of velocity blocks, and the scaled block of N of each.
-void PairGroups::build(const CanonicalProblem& p, const VecX& row_scale) {
-  const Index count = p.block_count();
+void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse) {
   keys_.clear();
-  for (Index c = 0; c < count; ++c) {
-    const auto entries = p.D.entries(c);
+  for (Index i = 0; i < rows.count(); ++i) {
+    const auto entries = rows.entries(i);
     const std::int64_t a = entries.empty() ? -1 : entries[0].block;
     const std::int64_t b = entries.size() < 2 ? -1 : entries[1].block;
-    const std::int64_t key = (std::min(a, b) + 1) << 32 | (std::max(a, b) + 1);
-    for (Index i = 0; i < p.D.dim(c); ++i) keys_.emplace_back(key, p.D.row_begin(c) + i);
+    keys_.emplace_back((std::min(a, b) + 1) << 32 | (std::max(a, b) + 1), i);
   }
-  row_block_.resize(static_cast<std::size_t>(p.row_count()));
-  for (Index c = 0; c < count; ++c)
-    for (Index i = 0; i < p.D.dim(c); ++i)
-      row_block_[static_cast<std::size_t>(p.D.row_begin(c) + i)] = c;
   std::sort(keys_.begin(), keys_.end());
   order.resize(keys_.size());
   groups.clear();
@@ -45,12 +38,10 @@ void PairGroups::build(const CanonicalProblem& p, const VecX& row_scale) {
     values += static_cast<std::int64_t>(group.size) * group.size;
   }
   matrices.assign(static_cast<std::size_t>(values), 0.0);
-  VelocitySolver inverse;
-  (void)inverse.factorize(p.H);
   parallel_for(groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) fill_matrix(p, row_scale, groups[k], inverse);
+    for (std::size_t k = begin; k < end; ++k) fill_matrix(rows, groups[k], inverse);
   });
-  lone = VecX::Zero(p.row_count());
+  lone = VecX::Zero(rows.count());
   blocks.clear();
   for (std::size_t k = 0; k < groups.size(); ++k) {
     const PairGroup& group = groups[k];
@@ -61,34 +52,19 @@ void PairGroups::build(const CanonicalProblem& p, const VecX& row_scale) {
   }
 }
 
-void PairGroups::fill_matrix(const CanonicalProblem& p, const VecX& row_scale,
-                             const PairGroup& group, const VelocitySolver& inverse) {
+void PairGroups::fill_matrix(const ScaledRows& rows, const PairGroup& group,
+                             const VelocitySolver& inverse) {
   const int m = group.size;
   double* G = matrices.data() + group.matrix;
   for (int j = 0; j < m; ++j) {
-    const Index row = order[group.begin + j];
-    const Index block = row_block_[static_cast<std::size_t>(row)];
-    const double* a = p.D.values(block);
-    const Index dim = p.D.dim(block), r = row - p.D.row_begin(block);
-    for (const BlockRows::Entry& entry : p.D.entries(block)) {
+    for (const ScaledRows::Entry& own : rows.entries(order[group.begin + j])) {
       double y[kMaxVelocityBlock];
-      for (Index c = 0; c < entry.width; ++c) y[c] = a[r * entry.width + c] * row_scale[row];
-      inverse.solve_block(entry.block, y);
-      a += static_cast<std::ptrdiff_t>(dim) * entry.width;
-      for (int i = 0; i < m; ++i) {
-        const Index other = order[group.begin + i];
-        const Index other_block = row_block_[static_cast<std::size_t>(other)];
-        const double* values = p.D.values(other_block);
-        const Index other_dim = p.D.dim(other_block), s = other - p.D.row_begin(other_block);
-        for (const BlockRows::Entry& e : p.D.entries(other_block)) {
-          if (e.block == entry.block) {
-            double sum = 0;
-            for (Index c = 0; c < e.width; ++c) sum += values[s * e.width + c] * y[c];
-            G[i * m + j] += sum * row_scale[other];
-          }
-          values += static_cast<std::ptrdiff_t>(other_dim) * e.width;
-        }
-      }
+      std::copy_n(rows.value(own), own.width, y);
+      inverse.solve_block(own.block, y);
+      for (int i = 0; i < m; ++i)
+        for (const ScaledRows::Entry& other : rows.entries(order[group.begin + i]))
+          if (other.block == own.block)
+            G[i * m + j] += row_product(rows.value(other), y, own.width);
     }
   }
   for (int i = 0; i < m; ++i) {

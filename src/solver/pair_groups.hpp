@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orthant/math/velocity_solver.hpp"
-#include "orthant/problem/problem.hpp"
+#include "solver/scaled_rows.hpp"
 
 namespace orthant::internal {
 
@@ -20,8 +20,7 @@ struct PairGroup {
 
 /// Pairs of more than kMaxBlock rows are cut: those of sub-spheres, not of recursions.
 struct PairGroups {
-  /// `row_scale`: on both sides of N. H has blocks and no row is longer than two of them.
-  void build(const CanonicalProblem& p, const VecX& row_scale);
+  void build(const ScaledRows& rows, const VelocitySolver& inverse);
 
   std::vector<Index> order;  ///< rows, pair by pair
   std::vector<PairGroup> groups;
@@ -30,11 +29,9 @@ struct PairGroups {
   VecX lone;                  ///< inverse of its matrix for a row alone in its group, else 0
 
  private:
-  void fill_matrix(const CanonicalProblem& p, const VecX& row_scale, const PairGroup& group,
-                   const VelocitySolver& inverse);
+  void fill_matrix(const ScaledRows& rows, const PairGroup& group, const VelocitySolver& inverse);
 
   std::vector<std::pair<std::int64_t, Index>> keys_;
-  std::vector<Index> row_block_;
 };
 
 }  // namespace orthant::internal

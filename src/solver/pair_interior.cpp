@@ -29,9 +29,10 @@ double longest(const VecX& x, const VecX& d) {
 
 }  // namespace
 
-void PairInterior::start(const VelocityMatrix& H, const VecX& r, PairSystem& system) {
+void PairInterior::start(const VelocityMatrix& H, const ScaledRows& rows, PairSystem& system) {
+  const VecX& r = rows.constant();
   H_ = &H;
-  r_ = &r;
+  rows_ = &rows;
   system_ = &system;
   scale_ = -r.minCoeff();
   u_.setZero(H.rows());
@@ -44,9 +45,9 @@ void PairInterior::start(const VelocityMatrix& H, const VecX& r, PairSystem& sys
 void PairInterior::find_direction() {
   push_ = (target_ - x_.cwiseProduct(miss_)).cwiseQuotient(w_);
   right_ = -Hu_;
-  system_->add_transposed(push_, right_);
+  rows_->add_transposed(push_, right_);
   system_->solve(right_, du_);
-  system_->multiply(du_, dw_);
+  rows_->multiply(du_, dw_);
   dw_ += miss_;
   dx_ = (target_ - x_.cwiseProduct(dw_)).cwiseQuotient(w_) - x_;
   work_ += system_->solve_flops();
@@ -84,8 +85,8 @@ void PairInterior::centre(double aim) {
 bool PairInterior::advance() {
   const auto n = static_cast<double>(x_.size());
   work_ = system_->flops();
-  system_->multiply(u_, miss_);
-  miss_ += *r_ - w_;
+  rows_->multiply(u_, miss_);
+  miss_ += rows_->constant() - w_;
   H_->multiply(u_, Hu_);
   weight_ = x_.cwiseQuotient(w_);
   if (!weight_.allFinite() || !system_->factorize(weight_)) return false;

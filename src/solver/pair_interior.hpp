@@ -16,9 +16,9 @@ namespace orthant::internal {
 
 class PairInterior {
  public:
-  /// From far inside. r must have a negative entry: else u = 0 is the answer.
-  void start(const VelocityMatrix& H, const VecX& r, PairSystem& system);
-  /// One factorisation and the step with it. False when it cannot be taken: rounding has the word.
+  /// From far inside. Some entry of r must be negative: else u = 0 is the answer.
+  void start(const VelocityMatrix& H, const ScaledRows& rows, PairSystem& system);
+  /// One factorisation and the step with it. False when rounding leaves no step to take.
   bool advance();
 
   const VecX& x() const { return x_; }
@@ -32,7 +32,7 @@ class PairInterior {
   void centre(double aim);
 
   const VelocityMatrix* H_ = nullptr;
-  const VecX* r_ = nullptr;
+  const ScaledRows* rows_ = nullptr;
   PairSystem* system_ = nullptr;
   double scale_ = 0, mu_ = 0, work_ = 0;
   VecX u_, x_, w_;

@@ -65,10 +65,10 @@ class PairNewton {
 
   MethodResult run() {
     if (!p_.H.is_symmetric() || !w_.N.build(p_, scale_)) return {};
-    w_.r = w_.N.constant();
-    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    w_.r = w_.N.rows().constant();
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
     if (!look()) {
-      w_.system.build(p_, w_.N.row_scale());
+      w_.system.build(p_.H, w_.N.rows());
       solve();
     }
     return best_.result();
@@ -83,7 +83,7 @@ class PairNewton {
     Solution& s = w_.candidate;
     s.v = scale_.v_free + w_.u;
     s.gamma.resize(0);
-    s.lambda = w_.x.cwiseProduct(w_.N.row_scale());
+    s.lambda = w_.x.cwiseProduct(w_.N.rows().scale());
     (void)best_.consider(s);
     return best_.converged() || best_.exhausted();
   }
@@ -92,13 +92,13 @@ class PairNewton {
 
   /// z = x_k − (J u + r)/σ, x = [z]₊, right = Jᵀx − H u, the active set.
   void evaluate(double sigma) {
-    w_.system.multiply(w_.u, w_.Ju);
+    w_.N.rows().multiply(w_.u, w_.Ju);
     w_.z = w_.centre - (w_.Ju + w_.r) / sigma;
     for (Index i = 0; i < rows(); ++i) w_.active[i] = w_.z[i] > 0;
     p_.H.multiply(w_.u, w_.Hu);
     w_.right = -w_.Hu;
     w_.x = w_.z.cwiseMax(0.0);
-    w_.system.add_transposed(w_.x, w_.right);
+    w_.N.rows().add_transposed(w_.x, w_.right);
     best_.work += 2 * w_.N.work();
   }
 
@@ -116,7 +116,7 @@ class PairNewton {
     w_.z = w_.centre - w_.r / sigma;
     for (Index i = 0; i < rows(); ++i)
       if (!w_.active[i]) w_.z[i] = 0;
-    w_.system.add_transposed(w_.z, w_.right);
+    w_.N.rows().add_transposed(w_.z, w_.right);
     direction();
     w_.u = w_.d;
     return w_.u.allFinite();
@@ -139,7 +139,7 @@ class PairNewton {
 
   /// The root of φ'(u + t d), which rises with t: Newton on its pieces inside a bracket.
   double step_length(double sigma) {
-    w_.system.multiply(w_.d, w_.Jd);
+    w_.N.rows().multiply(w_.d, w_.Jd);
     p_.H.multiply(w_.d, w_.Hd);
     const double dHu = w_.d.dot(w_.Hu), dHd = w_.d.dot(w_.Hd);
     double lo = 0, hi = HUGE_VAL, t = 1;
@@ -192,7 +192,7 @@ class PairNewton {
       if (!w_.d.allFinite()) return false;
       const double t = step_length(sigma);
       w_.u += t * w_.d;
-      w_.system.multiply(w_.u, w_.Ju);
+      w_.N.rows().multiply(w_.u, w_.Ju);
       w_.x = (w_.centre - (w_.Ju + w_.r) / sigma).cwiseMax(0.0);
       bool changed = false;
       for (Index i = 0; i < rows() && !changed; ++i) changed = (w_.x[i] > 0) != w_.active[i];
@@ -229,7 +229,7 @@ class PairNewton {
 
   /// Along the interior path until its end shows which rows push, or the judge is content.
   bool interior() {
-    w_.interior.start(p_.H, w_.r, w_.system);
+    w_.interior.start(p_.H, w_.N.rows(), w_.system);
     w_.factored.clear();
     for (int k = 0; k < kMaxInterior && best_.iterations < best_.max_iterations(); ++k) {
       ++best_.iterations;
@@ -260,7 +260,7 @@ class PairNewton {
     if (w_.x.allFinite() && w_.x.maxCoeff() > 0 &&
         rounds(settings_.least_proximal, std::min(kEndIterations, best_.max_iterations())))
       return;
-    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.row_scale()).cwiseMax(0.0);
+    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
     rounds(settings_.proximal, best_.max_iterations());
   }
 

@@ -7,42 +7,26 @@
 
 namespace orthant::internal {
 
-void PairSystem::build(const CanonicalProblem& p, const VecX& row_scale) {
-  p_ = &p;
-  copy_rows(row_scale);
+void PairSystem::build(const VelocityMatrix& H, const ScaledRows& rows) {
+  H_ = &H;
+  rows_ = &rows;
   find_order();
-}
-
-void PairSystem::copy_rows(const VecX& row_scale) {
-  entries_.clear();
-  J_.clear();
-  entry_begin_.assign(1, 0);
-  for (Index c = 0; c < p_->block_count(); ++c) {
-    for (Index i = 0; i < p_->D.dim(c); ++i) {
-      const double s = row_scale[p_->D.row_begin(c) + i];
-      const double* a = p_->D.values(c);
-      for (const BlockRows::Entry& e : p_->D.entries(c)) {
-        entries_.push_back({e.block, e.column, e.width, J_.size()});
-        for (Index j = 0; j < e.width; ++j) J_.push_back(s * a[i * e.width + j]);
-        a += static_cast<std::ptrdiff_t>(p_->D.dim(c)) * e.width;
-      }
-      entry_begin_.push_back(entries_.size());
-    }
-  }
 }
 
 /// Order of the bodies, pattern of the matrix, places of the rows' products in it.
 void PairSystem::find_order() {
   links_.clear();
-  for (Index i = 0; i < rows(); ++i)
-    for (std::size_t e = entry_begin_[i]; e < entry_begin_[i + 1]; ++e)
-      for (std::size_t f = e + 1; f < entry_begin_[i + 1]; ++f)
-        links_.emplace_back(std::minmax(entries_[e].body, entries_[f].body));
+  for (Index i = 0; i < rows_->count(); ++i) {
+    const auto entries = rows_->entries(i);
+    for (std::size_t e = 0; e < entries.size(); ++e)
+      for (std::size_t f = e + 1; f < entries.size(); ++f)
+        links_.emplace_back(std::minmax(entries[e].block, entries[f].block));
+  }
   std::sort(links_.begin(), links_.end());
   links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
-  const Index bodies = p_->H.block_count();
+  const Index bodies = H_->block_count();
   if (!analysed_ || links_ != known_links_ || static_cast<Index>(position_.size()) != bodies ||
-      matrix_.rows() != p_->H.rows()) {
+      matrix_.rows() != H_->rows()) {
     order_bodies(bodies);
     build_pattern(bodies);
     factor_.analyze(matrix_, Ordering::Natural);
@@ -71,7 +55,7 @@ void PairSystem::order_bodies(Index bodies) {
     const Index body = order.indices()[k];
     position_[body] = k;
     at_[body] = column;
-    column += p_->H.block_size(body);
+    column += H_->block_size(body);
   }
 }
 
@@ -88,10 +72,10 @@ void PairSystem::build_pattern(Index bodies) {
   std::sort(blocks.begin(), blocks.end());
   std::vector<Index> body_at(static_cast<std::size_t>(bodies));
   for (Index b = 0; b < bodies; ++b) body_at[position_[b]] = b;
-  const Index n = p_->H.rows();
+  const Index n = H_->rows();
   Index nonzeros = 0;
   for (const auto& [column, row] : blocks)
-    nonzeros += p_->H.block_size(body_at[column]) * p_->H.block_size(body_at[row]);
+    nonzeros += H_->block_size(body_at[column]) * H_->block_size(body_at[row]);
   matrix_ = SparseMatrix(n, n);
   matrix_.resizeNonZeros(nonzeros);
   Index* outer = matrix_.outerIndexPtr();
@@ -101,11 +85,11 @@ void PairSystem::build_pattern(Index bodies) {
     std::size_t end = begin;
     while (end < blocks.size() && blocks[end].first == blocks[begin].first) ++end;
     const Index body = body_at[blocks[begin].first];
-    for (Index c = 0; c < p_->H.block_size(body); ++c) {
+    for (Index c = 0; c < H_->block_size(body); ++c) {
       outer[at_[body] + c] = filled;
       for (std::size_t k = begin; k < end; ++k) {
         const Index other = body_at[blocks[k].second];
-        for (Index r = 0; r < p_->H.block_size(other); ++r) inner[filled++] = at_[other] + r;
+        for (Index r = 0; r < H_->block_size(other); ++r) inner[filled++] = at_[other] + r;
       }
     }
     begin = end;
@@ -125,42 +109,17 @@ Index PairSystem::offset_of(Index row_body, Index column_body) const {
 void PairSystem::find_places() {
   places_.clear();
   place_begin_.assign(1, 0);
-  for (Index i = 0; i < rows(); ++i) {
-    for (std::size_t e = entry_begin_[i]; e < entry_begin_[i + 1]; ++e) {
-      for (std::size_t f = e; f < entry_begin_[i + 1]; ++f) {
-        const bool swap = position_[entries_[e].body] > position_[entries_[f].body];
-        Place place;
-        place.row_entry = static_cast<Index>(swap ? f : e);
-        place.column_entry = static_cast<Index>(swap ? e : f);
-        place.offset = offset_of(entries_[place.row_entry].body, entries_[place.column_entry].body);
-        places_.push_back(place);
+  for (Index i = 0; i < rows_->count(); ++i) {
+    const auto entries = rows_->entries(i);
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      for (std::size_t f = e; f < entries.size(); ++f) {
+        const bool swap = position_[entries[e].block] > position_[entries[f].block];
+        const std::size_t row = swap ? f : e, column = swap ? e : f;
+        places_.push_back({static_cast<Index>(row), static_cast<Index>(column),
+                           offset_of(entries[row].block, entries[column].block)});
       }
     }
     place_begin_.push_back(places_.size());
-  }
-}
-
-void PairSystem::multiply(const VecX& u, VecX& y) const {
-  y.resize(rows());
-  for (Index i = 0; i < rows(); ++i) {
-    double s = 0;
-    for (std::size_t e = entry_begin_[i]; e < entry_begin_[i + 1]; ++e) {
-      const Entry& entry = entries_[e];
-      for (Index c = 0; c < entry.width; ++c)
-        s += J_[entry.value + static_cast<std::size_t>(c)] * u[entry.column + c];
-    }
-    y[i] = s;
-  }
-}
-
-void PairSystem::add_transposed(const VecX& x, VecX& right) const {
-  for (Index i = 0; i < rows(); ++i) {
-    if (x[i] == 0) continue;
-    for (std::size_t e = entry_begin_[i]; e < entry_begin_[i + 1]; ++e) {
-      const Entry& entry = entries_[e];
-      for (Index c = 0; c < entry.width; ++c)
-        right[entry.column + c] += J_[entry.value + static_cast<std::size_t>(c)] * x[i];
-    }
   }
 }
 
@@ -168,22 +127,23 @@ bool PairSystem::factorize(const VecX& weight) {
   double* values = matrix_.valuePtr();
   const Index* outer = matrix_.outerIndexPtr();
   std::fill(values, values + matrix_.nonZeros(), 0.0);
-  for (Index b = 0; b < p_->H.block_count(); ++b) {
-    const Index n = p_->H.block_size(b), offset = offset_of(b, b);
+  for (Index b = 0; b < H_->block_count(); ++b) {
+    const Index n = H_->block_size(b), offset = offset_of(b, b);
     for (Index c = 0; c < n; ++c)
       for (Index r = 0; r < n; ++r)
-        values[outer[at_[b] + c] + offset + r] = p_->H.block(b)[r * n + c];
+        values[outer[at_[b] + c] + offset + r] = H_->block(b)[r * n + c];
   }
-  for (Index i = 0; i < rows(); ++i) {
+  for (Index i = 0; i < rows_->count(); ++i) {
     if (weight[i] == 0) continue;
+    const auto entries = rows_->entries(i);
     for (std::size_t k = place_begin_[i]; k < place_begin_[i + 1]; ++k) {
       const Place& place = places_[k];
-      const Entry &row = entries_[place.row_entry], &column = entries_[place.column_entry];
+      const ScaledRows::Entry &row = entries[place.row], &column = entries[place.column];
+      const double *a = rows_->value(row), *b = rows_->value(column);
       for (Index c = 0; c < column.width; ++c) {
-        const double s = weight[i] * J_[column.value + static_cast<std::size_t>(c)];
-        double* out = values + outer[at_[column.body] + c] + place.offset;
-        for (Index r = 0; r < row.width; ++r)
-          out[r] += s * J_[row.value + static_cast<std::size_t>(r)];
+        const double s = weight[i] * b[c];
+        double* out = values + outer[at_[column.block] + c] + place.offset;
+        for (Index r = 0; r < row.width; ++r) out[r] += s * a[r];
       }
     }
   }
@@ -191,7 +151,7 @@ bool PairSystem::factorize(const VecX& weight) {
 }
 
 void PairSystem::solve(const VecX& right, VecX& d) {
-  const VelocityMatrix& H = p_->H;
+  const VelocityMatrix& H = *H_;
   permuted_.resize(right.size());
   for (Index b = 0; b < H.block_count(); ++b)
     permuted_.segment(at_[b], H.block_size(b)) = right.segment(H.block_begin(b), H.block_size(b));

@@ -10,18 +10,15 @@
 #include <vector>
 
 #include "orthant/math/factorisation.hpp"
-#include "orthant/problem/problem.hpp"
+#include "solver/scaled_rows.hpp"
 
 namespace orthant::internal {
 
 class PairSystem {
  public:
-  /// Rows of p, each times its scale. Copies them and orders the bodies; p must outlive the use.
-  void build(const CanonicalProblem& p, const VecX& row_scale);
+  /// Orders the bodies; both must outlive the use.
+  void build(const VelocityMatrix& H, const ScaledRows& rows);
 
-  Index rows() const { return static_cast<Index>(entry_begin_.size()) - 1; }
-  void multiply(const VecX& u, VecX& y) const;            ///< y = J u
-  void add_transposed(const VecX& x, VecX& right) const;  ///< right += Jᵀ x
   bool factorize(const VecX& weight);
   void solve(const VecX& right, VecX& d);
 
@@ -29,27 +26,21 @@ class PairSystem {
   double solve_flops() const { return 2 * static_cast<double>(factor_.nonzeros()); }
 
  private:
-  struct Entry {
-    Index body = 0, column = 0, width = 0;
-    std::size_t value = 0;  // in J
-  };
   /// Where the products of two entries of a row go in the matrix.
   struct Place {
-    Index row_entry = 0, column_entry = 0;  // in entries
-    Index offset = 0;                       // of the block in each of its columns
+    Index row, column;  // of the entries of the row
+    Index offset;       // of the block in each of its columns
   };
 
-  void copy_rows(const VecX& row_scale);
   void find_order();
   void order_bodies(Index bodies);
   void build_pattern(Index bodies);
   void find_places();
   Index offset_of(Index row_body, Index column_body) const;
 
-  const CanonicalProblem* p_ = nullptr;
-  std::vector<Entry> entries_;
-  std::vector<std::size_t> entry_begin_ = {0}, place_begin_;  // by row
-  std::vector<double> J_;
+  const VelocityMatrix* H_ = nullptr;
+  const ScaledRows* rows_ = nullptr;
+  std::vector<std::size_t> place_begin_;  // by row
   std::vector<Place> places_;
   std::vector<std::pair<Index, Index>> links_, known_links_;  // bodies that share a row
   std::vector<Index> position_, at_;                          // body → place in the order, column

@@ -92,8 +92,11 @@ class Planner {
   void run() {
     plan_.steps.clear();
     plan_.work_limit = 0;
-    // Bilateral rows alone are linear equations.
-    add(Method::Bilateral, Effort::Full, t.blocks == 0);
+    if (t.blocks == 0) {  // bilateral rows alone are linear equations
+      add(Method::Polish, Effort::Full);
+      add(Method::InteriorPoint, Effort::Full);
+      return;
+    }
     // What an island costs grows with its size, not with how badly it resists.
     if (t.velocity_form && t.frictional && t.blocks > s.large_blocks)
       plan_.work_limit = s.work_per_block * static_cast<double>(t.blocks);
@@ -109,7 +112,7 @@ class Planner {
       friction_in_velocities();
     else
       friction();
-    add(Method::Polish, Effort::Finish, t.velocity_form && t.blocks > 0 && !rough());
+    add(Method::Polish, Effort::Finish, t.velocity_form && !rough());
   }
 
  private:
@@ -129,7 +132,7 @@ class Planner {
     return orthant_rows() ? tolerance_ >= s.loose_tolerance
                           : t.blocks > s.many_blocks && tolerance_ >= s.rough_tolerance;
   }
-  /// Factorisations grow faster than the problem.
+  /// Factorisations grow faster than the problem: sweeps and products first.
   bool huge() const { return t.rows > s.huge_rows; }
   /// The interior point's few factorisations beat the many of Newton methods on N.
   bool large() const {
@@ -154,7 +157,6 @@ class Planner {
     add(Method::NonsmoothNewton, Effort::Quick, crowded());
     add(Method::PairBlocks, Effort::Full, orthant_rows());
     add(Method::GaussSeidel, Effort::Quick, no_equations);
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::InteriorPoint, Effort::Full, large());
     add(Method::Lemke, Effort::Full, tableau(s.small_tableau));
     // Before methods that run off to infinity where there is no answer and are small there in
@@ -170,7 +172,6 @@ class Planner {
   void friction() {
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::InteriorPoint, Effort::Full, large());
     add(Method::Polish, Effort::Full, large());
     add(Method::NonsmoothNewton, Effort::Quick);
@@ -187,7 +188,6 @@ class Planner {
     const bool last_resorts = t.blocks <= 2 * s.large_blocks;
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
-    add(Method::ProjectedGradient, Effort::Full, huge());
     add(Method::NonsmoothNewton, Effort::Quick);
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Longer);
@@ -205,7 +205,6 @@ class Planner {
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Full);
     add(Method::NonsmoothNewton, Effort::Full, few);
-    add(Method::ProjectedGradient, Effort::Full);
     add(Method::GaussSeidel, Effort::Full, few);
   }
 

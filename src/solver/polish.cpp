@@ -5,8 +5,10 @@
 #include "solver/polish.hpp"
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
 
+#include "math/each_value.hpp"
 #include "solver/kkt_rows.hpp"
 #include "solver/polish_run.hpp"
 
@@ -27,6 +29,8 @@ struct PolishWork {
 namespace {
 
 constexpr Index kDenseLimit = 60;  // rows up to which a dense factorisation is faster
+constexpr double kRounding = 1e-15;
+constexpr double kContradicts = 1e-6;  // residual of bilateral rows that have no answer
 
 /// The law in the scaled impulse x = λ/s, y = s w; one scale per block leaves
 /// cones as they are.
@@ -140,40 +144,62 @@ class KktPolish {
   PolishWork& w_;
 };
 
+/// The limits within which p is polished. Linear equations are solved to rounding: a step costs two
+/// triangular solves.
+MethodLimits limits_for(const CanonicalProblem& p, MethodLimits limits) {
+  if (p.laws.empty()) limits.tolerance = std::min(limits.tolerance, kRounding);
+  return limits;
+}
+
+MethodResult result_of(const internal::BestAnswer& best, double tolerance) {
+  return best.residual() <= tolerance ? best.result(Outcome::Converged) : best.result();
+}
+
 }  // namespace
 
-MethodResult internal::polish_as(Method method, const CanonicalProblem& p,
-                                 const ProblemScale& scale, const PolishSettings& settings,
-                                 const MethodLimits& limits, PolishWorkspace& work, Solution& x) {
+MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
+                    const PolishSettings& settings, const MethodLimits& given,
+                    PolishWorkspace& work, Solution& x) {
   PolishWork& w = work.get();
-  BestAnswer best(method, p, scale, limits, settings.max_iterations, w.judge, x);
+  const MethodLimits limits = limits_for(p, given);
+  internal::BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
   const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
   if (std::isfinite(best.begin()) && known && !best.done()) {
     KktPolish system(p, scale, settings.proximal, w);
     system.load(x);
-    PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
+    internal::PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
   }
-  return best.result();
+  return result_of(best, given.tolerance);
 }
 
 MethodResult internal::polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                         const PolishSettings& settings, const MethodLimits& limits,
+                                         const PolishSettings& settings, const MethodLimits& given,
                                          VelocityEquations& equations, PolishWorkspace& work,
                                          Solution& x) {
   PolishWork& w = work.get();
+  const MethodLimits limits = limits_for(p, given);
   BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
   if (std::isfinite(best.begin()) && !best.done()) {
     equations.load(x);
     w.candidate.gamma = x.gamma;
     PolishRun(equations, settings, best, w.sets, w.next_sets, w.candidate).run();
   }
-  return best.result();
+  return result_of(best, given.tolerance);
 }
 
-MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
-                    const PolishSettings& settings, const MethodLimits& limits,
-                    PolishWorkspace& work, Solution& x) {
-  return internal::polish_as(Method::Polish, p, scale, settings, limits, work, x);
+bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
+                               PolishWorkspace& work) {
+  if (p.C.empty() || p.H.kind() == VelocityMatrix::Kind::Operator) return false;
+  CanonicalProblem alone;
+  alone.H = p.H;
+  alone.k = p.k;
+  alone.C = p.C;
+  alone.e = p.e;
+  ProblemScale scale{VecX(), v_free, VecX()};
+  diagonal_of(alone.H, scale.weight);
+  Solution x = zero_solution(alone);
+  const MethodResult result = polish(alone, scale, {}, {.tolerance = 1e-9}, work, x);
+  return std::isfinite(result.residual) && result.residual > kContradicts;
 }
 
 }  // namespace orthant

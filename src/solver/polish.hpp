@@ -21,9 +21,15 @@ struct PolishWork;
 using PolishWorkspace = Scratch<PolishWork>;
 
 /// Improves x until the judge reads <= limits.tolerance or nothing improves any more; x never gets
-/// worse. H must be a matrix (not an operator), else x is returned as it came.
+/// worse. H must be a matrix (not an operator), else x is returned as it came. Without laws there
+/// is no set to guess: bilateral rows are solved to rounding by one factorisation; where they are
+/// redundant (closed loops) γ is one of many, v is unique.
 MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
                     const PolishSettings& settings, const MethodLimits& limits,
                     PolishWorkspace& work, Solution& x);
+
+/// Do the bilateral rows of p alone have no answer? v_free: that of p.
+bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
+                               PolishWorkspace& work);
 
 }  // namespace orthant

@@ -16,12 +16,7 @@
 
 namespace orthant::internal {
 
-/// polish() with its history under the name of `method`.
-MethodResult polish_as(Method method, const CanonicalProblem& p, const ProblemScale& scale,
-                       const PolishSettings& settings, const MethodLimits& limits,
-                       PolishWorkspace& work, Solution& x);
-
-/// The same in velocity form; `equations` are those of p, built.
+/// polish() in velocity form; `equations` are those of p, built.
 MethodResult polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
                                const PolishSettings& settings, const MethodLimits& limits,
                                VelocityEquations& equations, PolishWorkspace& work, Solution& x);
@@ -38,18 +33,24 @@ class PolishRun {
         next_(next),
         candidate_(candidate) {}
 
-  /// From the point that the system is at.
-  void run() {
+  /// The sets of the point that the system is at.
+  void begin() {
     sets_.resize(system_.block_count());
     next_.resize(system_.block_count());
     guess(sets_);
     system_.set_proximal(settings_.proximal);
+  }
+
+  /// From the point that the system is at.
+  void run() {
+    begin();
     std::size_t last_changes = sets_.size() + 1;
     for (int lost = 0, guesses = 0;
          !best_.done() && lost < settings_.max_lost && guesses < settings_.max_guesses; ++guesses) {
       const bool usable = newton();
       const double value = judge();
       if (!usable || best_.done() || sets_.empty()) break;  // no sets: the equations are linear
+      if (unseen_) (void)errors(false);
       guess(next_);
       const std::size_t changes = count_changes();
       const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
@@ -69,41 +70,10 @@ class PolishRun {
     }
   }
 
- private:
-  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
-  static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kNearRounding = 100, kNearTolerance = 100;
-  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
-
-  void guess(std::vector<BlockSet>& sets) const {
-    for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
-  }
-  std::size_t count_changes() const {
-    std::size_t changes = 0;
-    for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
-    return changes;
-  }
-
   double judge() {
     system_.store(candidate_);
     best_.work += system_.product_work();
     return best_.consider(candidate_);
-  }
-
-  /// The judge looks block by block: a light one is refined after the others have come to rounding.
-  bool refine() {
-    for (double last = best_.residual();; last = best_.residual()) {
-      if (!system_.step()) return false;
-      (void)errors(false);
-      (void)judge();
-      if (best_.done()) return true;
-      if (!(best_.residual() < kSlow * last)) return false;
-    }
-  }
-
-  double errors(bool matrix) {
-    best_.work += system_.product_work();
-    return system_.errors(sets_, matrix);
   }
 
   /// Steps with the present guess until its equations hold to rounding or do not get better. False:
@@ -121,6 +91,12 @@ class PolishRun {
       const double now = errors(false);
       if (!(now < 0.5 * size)) return std::isfinite(now);
       if (now <= system_.rounding()) return true;
+      // A step that gains as much as the last one ends at rounding: what is left need not be seen.
+      if (now * now <= kSure * system_.rounding() * size) {
+        unseen_ = true;
+        best_.work += system_.product_work();
+        return system_.step();
+      }
       const bool slow = now > kSlow * size && !fresh;
       // A new factor gains nothing where rounding is near.
       fresh = slow && now > kNearRounding * system_.rounding();
@@ -129,11 +105,45 @@ class PolishRun {
     }
   }
 
+ private:
+  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
+  static constexpr double kShrink = 1e-6;  // of ε
+  static constexpr double kNearRounding = 100, kNearTolerance = 100;
+  static constexpr double kSure = 1e-2;
+  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
+
+  void guess(std::vector<BlockSet>& sets) const {
+    for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
+  }
+  std::size_t count_changes() const {
+    std::size_t changes = 0;
+    for (std::size_t c = 0; c < sets_.size(); ++c) changes += !(sets_[c] == next_[c]);
+    return changes;
+  }
+
+  /// The judge looks block by block: a light one is refined after the others have come to rounding.
+  bool refine() {
+    for (double last = best_.residual();; last = best_.residual()) {
+      if (!system_.step()) return false;
+      (void)errors(false);
+      (void)judge();
+      if (best_.done()) return true;
+      if (!(best_.residual() < kSlow * last)) return false;
+    }
+  }
+
+  double errors(bool matrix) {
+    unseen_ = false;
+    best_.work += system_.product_work();
+    return system_.errors(sets_, matrix);
+  }
+
   System& system_;
   const PolishSettings& settings_;
   BestAnswer& best_;
   std::vector<BlockSet>&sets_, &next_;
   Solution& candidate_;
+  bool unseen_ = false;  // the point has moved since errors()
 };
 
 }  // namespace orthant::internal

@@ -279,6 +279,10 @@ bool ProximalRun::approach() {
         tried = 0.1 * best_.residual();
         if (settle(2, std::max(settings_.firmer * alpha_, settings_.firmest))) return true;
         go_to(w_.start);
+        if (!p_.C.empty() && best_.residual() < settings_.walk_below && !best_.done() &&
+            walk_sets(e_, settings_.proximal, settings_.max_walk, best_, w_.walk))
+          return true;
+        go_to(w_.start);
       }
       if (drift < settings_.drift)
         alpha_ = std::max((drift < 0.1 * settings_.drift ? 0.5 : 1) * settings_.stiffer * alpha_,

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "orthant/solver/method.hpp"
+#include "solver/set_walk.hpp"
 #include "solver/velocity_equations.hpp"
 
 namespace orthant::internal {
@@ -40,6 +41,8 @@ struct ProximalNewtonSettings {
   int max_descent_steps = 20;    ///< Newton steps of one of them
   int max_exact_steps = 30;      ///< of one by the exact law that follows it
   int max_proximal_steps = 100;  ///< by the exact law, from one point
+  int max_walk = 40;             ///< changes of sets, one at a time, where guesses fail
+  double walk_below = 1e-6;      ///< and the residual is less than this
   int patience = 25;             ///< proximal steps without progress
   int restarts = 0;              ///< from zero impulses, where it fails
   double near = 1;        ///< residual from which on the exact law comes before the convex step
@@ -59,6 +62,7 @@ struct ProximalNewtonWorkspace {
   Point start, best;
   VecX trial, along, centre, shift, relative, impulse, gradient;
   Solution candidate;
+  SetWalkWorkspace walk;
   JudgeWorkspace judge;
 };
 

@@ -105,23 +105,23 @@ struct Start {
 };
 
 /// Solves every island, from x into x; islands of one block in place where `closed_form`.
-IslandTotals solve_islands(const CanonicalProblem& p, const SolveSettings& settings,
-                           MethodLimits limits, Start start, bool closed_form,
-                           SolveWorkspace::Impl& work, Solution& x, SolveReport& report) {
+IslandTotals solve_islands(const CanonicalProblem& p, const VelocitySolver& inverse,
+                           const SolveSettings& settings, MethodLimits limits, Start start,
+                           bool closed_form, SolveWorkspace::Impl& work, Solution& x,
+                           SolveReport& report) {
   IslandTotals totals;
   const IslandSplit& split = work.split;
   for (Index i = 0; i < split.count; ++i) {
     if (closed_form && split.blocks_of(i).size() == 1 && split.joints_of(i).empty()) {
       const Index c = split.blocks_of(i)[0];
-      if (solve_lone_block(p, work.scale, work.scale_work.inverse, c, split.offsets[c], x)) {
+      if (solve_lone_block(p, work.scale, inverse, c, split.offsets[c], x)) {
         ++totals.closed_forms;
         continue;
       }
     }
     if (split.count == 1 && split.lone_velocities.empty()) {
-      IslandRun run{
-          p,          work.scale, 0, settings, limits, work, x, report, &work.scale_work.inverse,
-          start.warm, start.given};
+      IslandRun run{p, work.scale, 0,        settings,   limits,     work,
+                    x, report,     &inverse, start.warm, start.given};
       solve_island(run);
       add_up(run, totals);
       break;
@@ -160,11 +160,9 @@ void check_method(const CanonicalProblem& p, const SolveSettings& settings,
   }
 }
 
-}  // namespace
-
-void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorkspace& workspace,
-           Solution& x, SolveReport& report) {
-  SolveWorkspace::Impl& work = workspace.impl();
+/// `free`: null where H has not been factorised yet.
+void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSettings& settings,
+                SolveWorkspace::Impl& work, Solution& x, SolveReport& report) {
   report.outcome = Outcome::NotFinite;
   report.method = settings.method;
   report.iterations = 0;
@@ -178,7 +176,13 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
     if (trace->keep_problems) trace->solves.back().problem = p;
   }
   const Timer clock;
-  scale_of(p, work.scale_work, work.scale);
+  if (free != nullptr) {
+    work.scale.v_free = free->v_free;
+    scale_of(p, free->inverse, work.scale_work, work.scale);
+  } else {
+    scale_of(p, work.scale_work, work.scale);
+  }
+  const VelocitySolver& inverse = free != nullptr ? free->inverse : work.scale_work.inverse;
   const bool warm = settings.use_warm_start && usable_start(p, x) && has_impulses(x);
   const bool given = warm || (settings.use_warm_start && usable_start(p, x) && !x.v.isZero(0.0));
   if (!settings.use_warm_start || !usable_start(p, x)) {
@@ -202,9 +206,10 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
   Index closed_forms = 0;
   for (bool closed_form = automatic;; closed_form = false) {
     const IslandTotals totals =
-        solve_islands(p, settings, limits, {warm, given}, closed_form, work, x, report);
+        solve_islands(p, inverse, settings, limits, {warm, given}, closed_form, work, x, report);
     closed_forms = totals.closed_forms;
-    report.residual = judge(p, work.scale, x, work.scale_work.inverse, work.judge);
+    report.residual = free != nullptr ? judge_quick(p, work.scale, x, work.judge)
+                                      : judge(p, work.scale, x, inverse, work.judge);
     const bool good = report.residual.value <= settings.tolerance;
     report.outcome = good                                   ? Outcome::Converged
                      : totals.outcome == Outcome::Converged ? Outcome::Stalled
@@ -219,6 +224,18 @@ void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorksp
     solve.residual = report.residual.value;
     solve.seconds = clock.seconds();
   }
+}
+
+}  // namespace
+
+void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorkspace& workspace,
+           Solution& x, SolveReport& report) {
+  solve_with(p, nullptr, settings, workspace.impl(), x, report);
+}
+
+void solve(const CanonicalProblem& p, const FreeMotion& free, const SolveSettings& settings,
+           SolveWorkspace& workspace, Solution& x, SolveReport& report) {
+  solve_with(p, &free, settings, workspace.impl(), x, report);
 }
 
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,

@@ -46,17 +46,15 @@ void VelocityEquations::build(const CanonicalProblem& p, const ProblemScale& sca
   inverse_.resize(static_cast<std::size_t>(squares));
   weights_.resize(static_cast<std::size_t>(squares));
   R.resize(at);
-  diagonal_of(p.H, speed_);
   mobility_.setZero(p.bilateral_count());
-  add_mobility(p.C, speed_.data(), mobility_.data());
-  speed_ = speed_.cwiseSqrt().cwiseInverse();
+  add_mobility(p.C, scale.weight.data(), mobility_.data());
+  speed_ = scale.weight.cwiseSqrt().cwiseInverse();
   // A row of zeros decides nothing.
   for (double& m : mobility_) m = m > 0 ? m : 1 / kJointProximal;
   delta_ = kJointProximal * mobility_;
   // Velocities and positions have two patterns in turn: each keeps its own.
-  const bool first = systems_[0].knows(p.H, p.C, p.D), second = systems_[1].knows(p.H, p.C, p.D);
-  if (first != second) system_ = first ? systems_ : systems_ + 1;
-  if (!first && !second) system_ = system_ == systems_ ? systems_ + 1 : systems_;
+  if (system_->knows(p.H, p.C, p.D)) return;
+  system_ = system_ == systems_ ? systems_ + 1 : systems_;
   system_->analyze(p.H, p.C, p.D);
 }
 
@@ -119,12 +117,37 @@ double VelocityEquations::natural_error() const {
 double VelocityEquations::rounding() const { return kRounding * size_; }
 double VelocityEquations::least_proximal() const { return kLeastProximal; }
 
+/// What errors() does for one block, for the limits and servos of joints.
+void VelocityEquations::entry_errors(std::size_t c, EntrySet set, bool matrix) {
+  const Law& law = laws_[c];
+  const Index at = at_[c];
+  const auto block = static_cast<Index>(c);
+  double &inverse = inverse_[static_cast<std::size_t>(square_[c])],
+         &weight = weights_[static_cast<std::size_t>(square_[c])];
+  if (set != EntrySet::Inside) {
+    const bool at_zero = law.kind != LawKind::Box;
+    R[at] = x[at] - (at_zero ? 0 : set == EntrySet::AtLower ? law.lo : law.hi);
+    if (matrix) inverse = 1, weight = 0;
+    return;
+  }
+  R[at] = y[at];
+  if (!matrix) return;
+  const double* F = p_->F.empty() ? nullptr : p_->F.find(block, block);
+  const double s = scale_[at], T = alpha_ + (F != nullptr ? s * F[0] * s : 0);
+  inverse = std::abs(T) > 1e-300 ? 1 / T : 0;  // 0: it stays where it is
+  weight = s * inverse * s;
+}
+
 double VelocityEquations::errors(const std::vector<BlockSet>& sets, bool matrix) {
   find_residuals();
   find_relative();
   for (std::size_t c = 0; c < laws_.size(); ++c) {
     const Index at = at_[c];
     const int n = laws_[c].dim;
+    if (n == 1 && laws_[c].is_separable()) {
+      entry_errors(c, sets[c].entry[0], matrix);
+      continue;
+    }
     BlockJacobian J;
     set_residual(laws_[c], sets[c], x.data() + at, y.data() + at, R.data() + at, J);
     if (!matrix) continue;

@@ -82,6 +82,8 @@ class VelocityEquations {
   double factor_work() const { return system_->flops(); }
 
  private:
+  void entry_errors(std::size_t c, EntrySet set, bool matrix);
+
   const CanonicalProblem* p_ = nullptr;
   VelocitySystem systems_[2];  // a step alternates between two problems: velocities, positions
   VelocitySystem* system_ = systems_;

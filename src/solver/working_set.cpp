@@ -86,6 +86,7 @@ class WorkingSet {
     q.laws.clear();
     q.b.resize(count);
     w_.scale.v_free = scale_.v_free;
+    w_.scale.weight = scale_.weight;
     w_.scale.tau.resize(count);
     w_.x.lambda.resize(count);
     for (Index j = 0; j < count; ++j) {

@@ -4,8 +4,6 @@
 
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/interior_point.hpp"
-#include "solver/bilateral.hpp"
-#include "solver/first_order.hpp"
 #include "solver/gauss_seidel.hpp"
 #include "solver/islands.hpp"
 #include "solver/lemke.hpp"
@@ -52,10 +50,8 @@ struct SolveWorkspace::Impl {
   internal::VelocityDescentWorkspace velocity_descent;
 
   // The families.
-  BilateralWorkspace bilateral;
   GaussSeidelWorkspace gauss_seidel;
   InteriorPointWorkspace interior_point;
-  FirstOrderWorkspace first_order;
   NonsmoothNewtonWorkspace nonsmooth_newton;
   PolishWorkspace polish;
   PairBlocksWorkspace pair_blocks;

@@ -125,7 +125,13 @@ void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly&
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record) {
   SolveReport& solved = run.work.solve_report;
-  solve(assembly.problem, run.settings.solver, run.work.solver, solution, solved);
+  // H is that of the free motion, factorised already; RATTLE's and those of an instant are not.
+  const bool instant = kind == SolveKind::Impact || kind == SolveKind::Projection;
+  if (!instant && run.settings.integrator == Integrator::Euler)
+    solve(assembly.problem, FreeMotion{assembly.solver, assembly.v_free}, run.settings.solver,
+          run.work.solver, solution, solved);
+  else
+    solve(assembly.problem, run.settings.solver, run.work.solver, solution, solved);
   StepReport& report = run.report;
   ++report.solves;
   report.iterations += solved.iterations;

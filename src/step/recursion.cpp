@@ -3,7 +3,7 @@
 //   solve all rows so far;  q_i = q ⊞ h v_i;  each pair deeper than the tolerance at q_i adds one
 //   row  D_i v + Φ(q_i)/h − D_i v_i >= 0;  until none is left
 // A trial starts from the base configuration, never from the last trial, and no row is ever dropped
-// within a step: without its old rows a pair would rock between two of them for ever.
+// within a step: without its old rows per pair would rock between two of them for ever.
 #include <algorithm>
 #include <cmath>
 

@@ -3,6 +3,7 @@
 #include "orthant/step/step.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -55,9 +56,12 @@ void check_parameters_once(const StepRun& run) {
   const VecX& x = run.parameters.values;
   const Index g = run.model.gravity(), end = static_cast<Index>(x.size());
   // Gravity may turn in every step, and has no rule but to be finite.
-  if (checked.model == &run.model && checked.values.size() == x.size() &&
-      checked.values.head(g) == x.head(g) &&
-      checked.values.tail(end - g - 3) == x.tail(end - g - 3) && x.segment<3>(g).allFinite())
+  const auto same = [&](Index begin, Index count) {
+    return std::memcmp(checked.values.data() + begin, x.data() + begin,
+                       static_cast<std::size_t>(count) * sizeof(double)) == 0;
+  };
+  if (checked.model == &run.model && checked.values.size() == x.size() && same(0, g) &&
+      same(g + 3, end - g - 3) && x.segment<3>(g).allFinite())
     return;
   validate(run.model, run.parameters, "parameters");
   checked = {x, &run.model};

@@ -133,13 +133,16 @@ TEST(RunCommand, SuggestsCommandsAndCompletes) {
   const CommandResult wrong = run_command("solv x.dat");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("unknown command 'solv' (did you mean solve?)"));
+  EXPECT_THAT(run_command("").err, HasSubstr("expected a command; there are new, check"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const CommandResult script = run_command(std::string("completion ") + shell);
     EXPECT_EQ(script.code, 0);
     EXPECT_THAT(script.out, HasSubstr("resume"));
   }
   EXPECT_EQ(run_command("completion tcsh").code, 2);
-  for (const char* command : {"new", "check", "run", "view", "plot", "export", "completion"})
+  for (const char* command :
+       {"new", "check", "run", "view", "plot", "export", "completion", "solve", "info", "convert",
+        "validate", "reproduce", "fit", "grad", "bench", "sweep"})
     EXPECT_THAT(run_command(std::string(command) + " --help").out, HasSubstr("Example")) << command;
   EXPECT_EQ(std::system((ORTHANT_BUILD_DIR "/bin/orthant completion bash | bash -n")), 0);
 }

@@ -19,7 +19,7 @@ std::vector<T> rows_of(bool planar, bool rolling, const Vec3T<T>& n, const Vec3T
   const Vec3T<T> unit = n / T(sqrt(n.squaredNorm()));
   Vec3T<T> frame[3];
   contact_frame(planar, unit, frame);
-  std::vector<T> rows(kMaxContactRows * 6, T(0));
+  std::vector<T> rows(5 * 6, T(0));  // normal, two tangents, two rolling torques
   const int count = contact_rows(planar, true, rolling, frame, lever, -1.0, rows.data());
   rows.resize(static_cast<std::size_t>(count * (planar ? 3 : 6)));
   return rows;

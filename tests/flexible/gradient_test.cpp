@@ -55,7 +55,7 @@ void check(Case c, const std::vector<std::string>& names, double tolerance, int 
       pushing += !contact.has_feature && contact.key == entry.key && entry.impulse_W.norm() > 0;
   EXPECT_GE(pushing, faces);
   StepGradientSettings settings;
-  settings.force = true;
+  settings.allow_unconverged = true;
   StepGradient gradient(c.model, p, c.settings, record, settings);
   EXPECT_TRUE(gradient.certificate().exact) << gradient.certificate().reason;
   const StepCotangent g = gradient.pull_back({a, b});
@@ -306,7 +306,7 @@ TEST(FlexibleGradient, ModulusAndFrictionOfABentBeamAreFoundAgain) {
       q.push_back(x.q.tail(model.v_size()));
       if (J == nullptr) continue;
       StepGradientSettings force;
-      force.force = true;
+      force.allow_unconverged = true;
       StepGradient gradient(model, p, settings, record, force);
       for (int k = 0; k < 2; ++k) {
         StepTangent change{dq.col(k), dv.col(k), {}, VecX::Zero(p.values.size())};

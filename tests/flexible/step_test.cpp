@@ -285,7 +285,7 @@ TEST(FlexibleStep, PartsRestOnEachOther) {
   Trial run(builder.build(), {.h = 0.01});
   for (int i = 0; i < 200; ++i) ASSERT_EQ(run.step().outcome, Outcome::Converged) << i;
   EXPECT_LT(run.x.v.norm(), 1e-3);
-  // Nodes of one part bear on faces of the other: four blocks a row.
+  // Nodes of one part bear on faces of the other: four blocks per row.
   double load = 0;
   for (const WarmStart::Entry& e : run.warm.contacts)
     if (e.key.body_a == run.model.flexible_parts()[0].uid)
@@ -321,7 +321,7 @@ TEST(FlexibleStep, RigidBallLiesOnASoftMat) {
 }
 
 TEST(FlexibleStep, BeamOnRollersComesToRest) {
-  // The rollers touch the faces along lines; with one point a face the beam rocked on them for
+  // The rollers touch the faces along lines; with one point per face the beam rocked on them for
   // ever.
   for (const double friction : {0.0, 0.3}) {
     ModelBuilder builder;

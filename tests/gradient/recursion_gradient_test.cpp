@@ -70,7 +70,7 @@ GradientCheck compare(const Model& model, const StepSettings& settings, const St
                 [&](Index i) { return !wanted(model.parameter_table().name(i)); });
   GradientCheckSettings with;
   with.difference = difference;
-  with.one_sided = true;
+  with.compare_one_side = true;
   return checker.run(with);
 }
 
@@ -106,7 +106,7 @@ TEST(RecursionGradient, SixteenRodsRecurseInEveryStep) {
     EXPECT_LE(check.worst, 1e-5) << check.table();
     EXPECT_GE(check.share(), 0.95) << check.table();
     // Flush rods: which end is nearer is open, and the differences of one side say nothing.
-    EXPECT_LE(check.one_side, 6) << check.table();
+    EXPECT_LE(check.from_one_side, 6) << check.table();
   }
 }
 

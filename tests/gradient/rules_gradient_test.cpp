@@ -228,7 +228,7 @@ TEST(GradientRules, BadInputIsRefusedByName) {
   EXPECT_NE(message_of([&] { StepGradient(model, parameters, settings, failed); }).find("converge"),
             std::string::npos);
   StepGradientSettings force;
-  force.force = true;
+  force.allow_unconverged = true;
   const StepGradient forced(model, parameters, settings, failed, force);
   EXPECT_FALSE(forced.certificate().converged);
   EXPECT_FALSE(forced.certificate().exact);

@@ -416,7 +416,7 @@ TEST(SolutionGradient, AnswersOfEveryMethodSayThatTheirImpulsesAreOneChoice) {
   int shared = 0;
   for (const Method method :
        {Method::Automatic, Method::GaussSeidel, Method::NonsmoothNewton, Method::InteriorPoint,
-        Method::PairBlocks, Method::Lemke, Method::ProjectedGradient, Method::Enumeration}) {
+        Method::PairBlocks, Method::Lemke, Method::Enumeration}) {
     Solution x;
     const SolveReport report = solve(p, {.method = method, .tolerance = 1e-12}, x);
     ASSERT_EQ(report.outcome, Outcome::Converged) << static_cast<int>(method);

@@ -57,6 +57,14 @@ TEST(Mjcf, FlagsTurnContactsAndGravityOff) {
   EXPECT_EQ(moves("contact='disable' gravity='disable'"), 0);
 }
 
+TEST(Mjcf, NegativeDampingIsNoneAndNoted) {
+  const LoadedScene s = parse(
+      "<worldbody><body name='b'><joint name='j' damping='-0.01'/><geom size='.1'/></body>"
+      "</worldbody>");
+  EXPECT_EQ(joint_of(s, "j").damping, kNone);
+  EXPECT_THAT(::testing::PrintToString(s.notes), HasSubstr("negative damping"));
+}
+
 TEST(Mjcf, BodiesGeomsAndJointsWithTheirClasses) {
   const LoadedScene s = parse(R"(
 <compiler angle="degree"/>

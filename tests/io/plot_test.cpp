@@ -77,7 +77,7 @@ TEST(Plot, PngHasTheCurveWhereTheAxesSay) {
   const Picture p = decoded(plot_png(t, {line, other}, "All the letters: {Quick} [fox]? \xc3\xa4"));
   ASSERT_EQ(p.width, 1600u);
   ASSERT_EQ(p.height, 2 * (450 + 18u));  // one row of names
-  // The axes: 80 to 780 across, 58 to 418 down, two pixels a unit.
+  // The axes: 80 to 780 across, 58 to 418 down, two pixels per unit.
   const auto x = [](double time) { return static_cast<std::size_t>(2 * (80 + 700 * time)); };
   const auto y = [](double value) {
     return static_cast<std::size_t>(2 * (418 - 360 * (value + 0.04) / 1.08));  // 4 % on both sides

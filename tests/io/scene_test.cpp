@@ -261,6 +261,10 @@ TEST(BrokenScenes, BombsAreRefusedAtOnce) {
   EXPECT_THAT(
       error_of("orthant: 1\nname: $(" + std::string(200, '(') + "1" + std::string(200, ')') + ")"),
       HasSubstr("nested too deeply"));
+  EXPECT_THAT(error_of("orthant: 1\nbodies: [{shapes: {type: sphere, radius: 1}}]\nforces: [{type: "
+                       "field, name: f, formula: \"" +
+                       std::string(200, '(') + "x" + std::string(200, ')') + "\"}]"),
+              AllOf(HasSubstr("scene.yaml:3:"), HasSubstr("nested too deeply")));
   EXPECT_THAT(error_of("orthant: 1\npopulations: [{type: grid, name: s, count: [90000, 90000, "
                        "90000], body: {shapes: {type: sphere, radius: 1}}}]"),
               HasSubstr("more than 2000000 bodies"));

@@ -128,6 +128,33 @@ std::string gripper(const std::string& more = "") {
   return text.replace(text.find("%s"), 2, more);
 }
 
+TEST(Urdf, ShapesWithoutThickness) {
+  const TemporaryFolder folder;
+  write_file(folder.file("plate.obj"), "v 0 0 0\nv 1 0 0.5\nv 1 1 0.5\nv 0 1 0\nf 1 2 3 4\n");
+  const auto with = [](const std::string& geometry) {
+    return "<robot name='r'><link name='a'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
+           "izz='1'/></inertial><collision><geometry>" +
+           geometry + "</geometry></collision></link></robot>";
+  };
+  write_file(folder.file("plate.urdf"), with("<mesh filename='plate.obj'/>"));
+  const LoadedScene plate = load_scene(folder.file("plate.urdf"));
+  EXPECT_THAT(::testing::PrintToString(plate.notes), HasSubstr("'plate.obj' is flat"));
+  ASSERT_EQ(plate.model.shapes().size(), 1u);
+  const std::span<const double> corners = plate.model.shapes()[0].shape.parameters();
+  ASSERT_EQ(corners.size(), 24u);  // eight
+  const Vec3 normal = Vec3(-1, 0, 2).normalized();
+  double low = 1, high = -1;
+  for (std::size_t i = 0; i < corners.size(); i += 3) {
+    const double x = normal.dot(Vec3(corners[i], corners[i + 1], corners[i + 2]));
+    low = std::min(low, x), high = std::max(high, x);
+  }
+  EXPECT_NEAR(high - low, 1.5e-3, 1e-9);  // a thousandth of the diagonal
+  write_file(folder.file("box.urdf"), with("<box size='0 0 0'/>"));
+  const LoadedScene box = load_scene(folder.file("box.urdf"));
+  EXPECT_TRUE(box.model.shapes().empty());
+  EXPECT_THAT(::testing::PrintToString(box.notes), HasSubstr("<box> of size 0"));
+}
+
 TEST(Urdf, MimicCouplesJointsAndPlacesLinksAtTheirOffset) {
   const TemporaryFolder folder;
   write_file(folder.file("gripper.urdf"), gripper());

@@ -10,6 +10,7 @@
 #include "learn/support.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
+#include "scenes/toss_cube.hpp"
 
 namespace orthant {
 namespace {
@@ -221,7 +222,7 @@ TEST(Fit, SameBitsForAnyNumberOfThreads) {
 }
 
 TEST(Tosses, ExcerptIsPredictedFarBetterThanByFlight) {
-  const Model model = testing::toss_cube(0.18, 0.125);
+  const Model model = scenes::toss_cube(0.18, 0.125);
   const TrajectoryData data = read_trajectories(ORTHANT_SOURCE_DIR "/tests/data/tosses/tosses.csv",
                                                 model, testing::toss_options());
   ASSERT_EQ(data.trajectories.size(), 8U);
@@ -242,7 +243,7 @@ TEST(Tosses, ExcerptIsPredictedFarBetterThanByFlight) {
 TEST(LongTosses, FrictionAndRestitutionOfTwentyTosses) {
   const std::string path = ORTHANT_SOURCE_DIR "/../shared/data/tosses/tosses.csv";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "all tosses are not here";
-  const Model model = testing::toss_cube(0.3, 0.3);
+  const Model model = scenes::toss_cube(0.3, 0.3);
   const TrajectoryData data = read_trajectories(path, model, testing::toss_options());
   StepSettings settings;
   settings.impact_events = true;

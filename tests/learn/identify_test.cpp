@@ -218,6 +218,25 @@ TEST(Identify, BilevelFrictionFromManyStarts) {
   }
 }
 
+TEST(Identify, StickingThatCostsPullsFromAnywhere) {
+  const std::vector<BilevelSample> slid = {{.v = 1, .u = 2, .next = 2}};
+  for (const double start : {0.1, 3.0, 7.0, 12.0, 19.0}) {
+    const BilevelFit found = fit_bilevel_friction(slid, start, 20, 0.1);
+    EXPECT_NEAR(found.mu, 1, 0.01) << "from " << start;
+    EXPECT_TRUE(found.note.empty()) << found.note;
+  }
+  for (const double mu : {0.5, 2.3, 6.0, 7.5, 15.0}) {
+    const double h = 1e-5, difference = (bilevel_friction(slid, mu + h, 0.1).value -
+                                         bilevel_friction(slid, mu - h, 0.1).value) /
+                                        (2 * h);
+    EXPECT_NEAR(bilevel_friction(slid, mu, 0.1).gradient, difference, 1e-6) << mu;
+  }
+  // A transition that stuck is no witness of the friction.
+  const std::vector<BilevelSample> stuck = {{.v = 0, .u = 0.5, .next = 0}};
+  EXPECT_EQ(bilevel_friction(stuck, 2, 0.1).gradient, bilevel_friction(stuck, 2).gradient);
+  EXPECT_THROW((void)bilevel_friction(slid, 1, -1), Error);
+}
+
 TEST(Identify, GradientThroughTheLcpVanishesWhereItSticks) {
   // Loss (v⁺ − 2)² of v = 1, u = 2: v⁺ = 3 − μ while it slides (μ < 3), 0 beyond.
   const auto slope = [](double mu) {

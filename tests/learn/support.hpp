@@ -41,22 +41,6 @@ inline Model cube(double friction, double restitution) {
   return b.build();
 }
 
-/// The cube of the measured tosses: lengths in half-edges.
-inline Model toss_cube(double friction, double restitution) {
-  ModelBuilder b;
-  b.set_gravity(Vec3(0, 0, -187.2137));
-  b.add_material({.name = "wood", .friction = friction, .restitution = restitution});
-  b.add_body({.name = "table",
-              .motion = Motion::Fixed,
-              .shapes = {{.shape = Shape::half_space(), .material = "wood"}}});
-  const Mat3 inertia = 0.2950003 * Mat3::Identity();
-  b.add_body({.name = "cube",
-              .position = Vec3(0, 0, 2),
-              .shapes = {{.shape = Shape::box(1, 1, 1), .material = "wood"}},
-              .mass = 0.37,
-              .inertia = inertia});
-  return b.build();
-}
 inline constexpr double kTossInterval = 0.006756756756756757;
 inline TrajectoryCsvOptions toss_options() {
   TrajectoryCsvOptions options;

@@ -15,8 +15,9 @@ namespace {
 
 using testing::SplitMix;
 
-/// Grid n x n x depth with its neighbours coupled, `dofs` unknowns a node; values drawn at random,
-/// the diagonal strong enough for elimination in any order. `skew` makes the values unsymmetric.
+/// Grid n x n x depth with its neighbours coupled, `dofs` unknowns per node; values drawn at
+/// random, the diagonal strong enough for elimination in any order. `skew` makes the values
+/// unsymmetric.
 SparseMatrix grid(SplitMix& rng, int n, int depth, int dofs, double skew) {
   std::vector<Eigen::Triplet<double>> t;
   const auto node = [&](int i, int j, int k) { return ((k * n) + j) * n + i; };

@@ -144,6 +144,78 @@ TEST(VelocitySolver, SolvesAllFormsOfH) {
   EXPECT_LE((coupled.transpose() * x - y).norm(), 1e-9 * y.norm());
 }
 
+/// A tree of blocks of several sizes (block i hangs on (i − 1)/2), positive definite; `loop`: the
+/// last one also on block 1.
+VelocityMatrix random_tree(SplitMix& rng, Index count, bool loop, MatX& dense) {
+  std::vector<Index> offsets{0};
+  for (Index i = 0; i < count; ++i) offsets.push_back(offsets.back() + (i % 3 == 2 ? 3 : 6));
+  const Index n = offsets.back();
+  dense = MatX::Zero(n, n);
+  const auto size = [&](Index i) { return offsets[i + 1] - offsets[i]; };
+  for (Index i = 0; i < count; ++i)
+    dense.block(offsets[i], offsets[i], size(i), size(i)) = random_inertia(rng, size(i));
+  // As a damper does: a square of one row over two bodies.
+  const auto couple = [&](Index i, Index j) {
+    VecX row = VecX::Zero(n);
+    row.segment(offsets[i], size(i)) = random_vector(rng, size(i));
+    row.segment(offsets[j], size(j)) = random_vector(rng, size(j));
+    dense += row * row.transpose();
+  };
+  for (Index i = 1; i < count; ++i) couple(i, (i - 1) / 2);
+  if (loop) couple(count - 1, 1);
+  return VelocityMatrix::sparse(dense.sparseView(), offsets);
+}
+
+TEST(VelocitySolver, BlocksThatCoupleAsATreeOrNot) {
+  SplitMix rng(8);
+  VelocitySolver solver;
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE(round);
+    MatX dense;
+    const VelocityMatrix H = random_tree(rng, 2 + round, round % 3 == 2 && round > 4, dense);
+    ASSERT_TRUE(H.is_symmetric());
+    ASSERT_TRUE(solver.factorize(H));
+    const VecX y = random_vector(rng, H.rows());
+    VecX x, back, scratch;
+    solver.solve(y, x);
+    EXPECT_LE((dense * x - y).norm(), 1e-9 * y.norm());
+    solver.solve_transpose(y, back);
+    EXPECT_EQ(x, back);
+    VecX row = VecX::Zero(H.rows());
+    row[H.rows() - 1] = 2;
+    row[0] = 1;
+    const double expected = row.dot(dense.ldlt().solve(row));
+    EXPECT_NEAR(solver.inverse_square(row, scratch), expected, 1e-9 * expected);
+  }
+}
+
+TEST(VelocitySolver, ATreeThatIsNotPositiveDefiniteIsSolvedAllTheSame) {
+  MatX dense = MatX::Identity(12, 12);
+  dense(0, 6) = dense(6, 0) = 3;  // eigenvalues 4 and -2
+  const VelocityMatrix H = VelocityMatrix::sparse(dense.sparseView(), {0, 6, 12});
+  VelocitySolver solver;
+  ASSERT_TRUE(solver.factorize(H));
+  VecX x;
+  const VecX y = VecX::LinSpaced(12, 1, 12);
+  solver.solve(y, x);
+  EXPECT_LE((dense * x - y).norm(), 1e-12 * y.norm());
+}
+
+TEST(VelocityMatrix, SymmetryIsSeenEntryByEntry) {
+  SplitMix rng(9);
+  MatX dense;
+  EXPECT_TRUE(random_tree(rng, 5, true, dense).is_symmetric());
+  MatX value = dense, pattern = dense;
+  const std::vector<Index> offsets{0, static_cast<Index>(dense.rows())};
+  value(0, 7) *= 1 + 1e-15;
+  pattern(0, 7) = 0;
+  EXPECT_FALSE(VelocityMatrix::sparse(value.sparseView(), offsets).is_symmetric());
+  EXPECT_FALSE(VelocityMatrix::sparse(pattern.sparseView(), offsets).is_symmetric());
+  pattern = dense;
+  pattern(7, 0) = 0;
+  EXPECT_FALSE(VelocityMatrix::sparse(pattern.sparseView(), offsets).is_symmetric());
+}
+
 TEST(VelocitySolver, SaysWhenABlockIsSingular) {
   VelocityMatrix H;
   H.add_block(3)[0] = 1;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a build tree into an empty prefix, moves it, builds a consumer against it and runs it."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,22 @@ class Packaging(unittest.TestCase):
             if HAS_COMMAND == "1":
                 clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
                 self.assertIn(VERSION, run(prefix / "bin/orthant", "--version", env=clean))
+
+    def test_only_the_public_interface_is_visible(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("cmake", "--install", BUILD, "--prefix", folder)
+            library = next(Path(folder).rglob("liborthant.so"), None)
+            if library is None:
+                self.skipTest("a static library hides nothing")
+            headers = Path(folder, "include/orthant").rglob("*.hpp")
+            public = set(re.findall(r"\w+", "".join(path.read_text() for path in headers)))
+            symbols = re.findall(r"^\w+ T (.*)$", run("nm", "-DC", "--defined-only", library), re.M)
+            self.assertGreater(len(symbols), 300)
+            for symbol in symbols:  # its class, or the function itself: orthant::internal::Stage::pull()
+                scope = re.sub(r"\[abi:\w+\]|<.*|\(.*", "", symbol)
+                names = [name for name in scope.split("::")
+                         if name not in ("orthant", "internal", "io", "formulations")]
+                self.assertIn(names[0], public, symbol)
 
     def test_wrong_version_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -78,6 +78,26 @@ TEST(BilateralResidual, SeesARealError) {
   }
 }
 
+TEST(BilateralResidual, JudgeUpToATolerance) {
+  const CanonicalProblem p = guided(1, 1e6);
+  const ProblemScale scale = scale_of(p);
+  JudgeWorkspace work;
+  const Solution right = answer(p);
+  EXPECT_EQ(judge_up_to(1e-8, p, scale, right, work), judge(p, right).value);
+  for (const Index i : {0, 3, 6, 9}) {
+    Solution x = right;
+    x.v[i] += 1e-6;
+    const double all = judge(p, x).value;
+    EXPECT_EQ(judge_up_to(1, p, scale, x, work), all);
+    const double part = judge_up_to(1e-14, p, scale, x, work);
+    EXPECT_GT(part, 1e-14);
+    EXPECT_LE(part, all);
+  }
+  Solution x = right;
+  x.v[0] = NAN;
+  EXPECT_TRUE(std::isinf(judge_up_to(1, p, scale, x, work)));
+}
+
 TEST(BilateralResidual, HasNoUnits) {
   Solution x = answer(guided(1, 1e6));
   x.v[0] += 1e-5;

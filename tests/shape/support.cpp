@@ -131,6 +131,10 @@ Shape random_shape(Random& random, ShapeKind kind, int dim) {
       const double x = size(), y = size(), z = size();
       return dim == 2 ? Shape::ellipse(x, y) : Shape::ellipsoid(x, y, z);
     }
+    case ShapeKind::SuperEllipsoid: {
+      const double x = size(), y = size(), z = size(), e1 = random.uniform(0.4, 1);
+      return Shape::super_ellipsoid(x, y, z, e1, random.uniform(0.4, 1));
+    }
     case ShapeKind::Cylinder: {
       const double r = size();
       return Shape::cylinder(r, size());
@@ -244,6 +248,13 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
       for (int k = 0; k < s.dim(); ++k) sum += (p[k] / v.p[k]) * (p[k] / v.p[k]);
       return std::sqrt(sum) <= 1 + slack / *std::min_element(v.p, v.p + s.dim());
     }
+    case ShapeKind::SuperEllipsoid: {
+      const double u = 2 / v.p[4], w = 2 / v.p[3];
+      const double r = std::pow(
+          std::pow(std::abs(p[0] / v.p[0]), u) + std::pow(std::abs(p[1] / v.p[1]), u), 1 / u);
+      const double level = std::pow(std::pow(r, w) + std::pow(std::abs(p[2] / v.p[2]), w), 1 / w);
+      return level <= 1 + slack / *std::min_element(v.p, v.p + 3);
+    }
     case ShapeKind::Cylinder:
       return std::abs(p[0]) <= v.p[1] + slack && std::hypot(p[1], p[2]) <= v.p[0] + slack;
     case ShapeKind::Cone: {
@@ -260,8 +271,9 @@ bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack)
 }
 
 const char* kind_name(ShapeKind kind) {
-  static constexpr const char* kNames[] = {"sphere",    "capsule",  "box",  "hull",  "half-space",
-                                           "ellipsoid", "cylinder", "cone", "torus", "mesh"};
+  static constexpr const char* kNames[] = {
+      "sphere",          "capsule",  "box",  "hull",  "half-space", "ellipsoid",
+      "super-ellipsoid", "cylinder", "cone", "torus", "mesh"};
   return kNames[static_cast<int>(kind)];
 }
 

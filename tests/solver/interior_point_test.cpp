@@ -199,7 +199,7 @@ TEST(InteriorPoint, SameArgumentsSameBits) {
   EXPECT_EQ(first.lambda, second.lambda);
 }
 
-/// A pile on one axis: body j carries all above it. One velocity a body, contact j below body j.
+/// A pile on one axis: body j carries all above it. One velocity per body, contact j below body j.
 CanonicalProblem stack(const std::vector<double>& mass, double impulse_per_mass) {
   CanonicalProblem p;
   const Index n = static_cast<Index>(mass.size());

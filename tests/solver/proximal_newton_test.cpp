@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "orthant/solver/solve.hpp"
 #include "support/linkage.hpp"
@@ -142,6 +143,75 @@ TEST(ProximalNewton, DoesNotAllocateOnceWarm) {
   x = start;
   testing::NoAlloc guard;
   solve(p, kTight, work, x, report);
+}
+
+/// A trunk on eight casters, a mast hinged on it: gaps of the casters that agree to `noise` [m].
+CanonicalProblem casters(SplitMix& rng, double noise) {
+  constexpr double kStep = 0.005;
+  CanonicalProblem p;
+  p.k = VecX::Zero(12);
+  const double masses[2] = {50, 20};
+  for (int i = 0; i < 2; ++i) {
+    double* H = p.H.add_block(6);
+    for (int r = 0; r < 6; ++r) H[7 * r] = masses[i] * (r < 3 ? 1 : 0.02 + 0.01 * r);
+    p.k[6 * i + 2] = -9.81 * kStep * masses[i];
+    p.k[6 * i] = 0.1 * masses[i] * rng.normal();  // it slides
+    p.k[6 * i + 4] = 0.02 * rng.normal();
+  }
+  // The mast turns about x at a point 0.3 m above the trunk and as much below the mast's middle.
+  p.C.begin_row(5);
+  double* trunk = p.C.add(0, 0, 6);
+  double* mast = p.C.add(1, 6, 6);
+  for (int r = 0; r < 3; ++r) trunk[6 * r + r] = 1, mast[6 * r + r] = -1;
+  trunk[4] = mast[4] = 0.3, trunk[9] = mast[9] = -0.3;  // ω × (0, 0, ±0.3)
+  trunk[6 * 3 + 4] = trunk[6 * 4 + 5] = 1, mast[6 * 3 + 4] = mast[6 * 4 + 5] = -1;
+  p.e = VecX::Zero(5);
+  std::vector<double> b;
+  for (int c = 0; c < 8; ++c) {
+    const double x = 0.3 * std::cos(0.8 * c), y = 0.2 * std::sin(0.8 * c), z = -0.2;
+    p.laws.push_back(Law::coulomb(3, 0.5));
+    p.D.begin_row(3);
+    const double rows[18] = {0, 0, 1, y, -x, 0, 1, 0, 0, 0, z, -y, 0, 1, 0, -z, 0, x};
+    std::copy(rows, rows + 18, p.D.add(0, 0, 6));
+    const double gap = 1e-6 * (2 + x + 3 * y) + noise * rng.normal();
+    b.insert(b.end(), {gap / kStep, 0, 0});
+  }
+  p.b = VecX::Map(b.data(), static_cast<Index>(b.size()));
+  return p;
+}
+
+TEST(ProximalNewton, ContactsWhoseGapsDoNotQuiteAgree) {
+  SplitMix rng(11);
+  int most = 0;
+  for (int seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const CanonicalProblem p = casters(rng, seed % 3 == 0 ? 1e-11 : seed % 3 == 1 ? 1e-12 : 1e-13);
+    Solution x;
+    const SolveReport report = solve(p, kTight, x);
+    EXPECT_TRUE(solved_at_once(report)) << describe(report.residual, p);
+    most = std::max(most, report.iterations);
+  }
+  EXPECT_LT(most, 120);  // factorisations
+}
+
+TEST(FreeMotion, GivesTheBitsOfASolveThatFactorisesItself) {
+  SplitMix rng(12);
+  SolveWorkspace work;
+  SolveReport report;
+  for (int seed = 0; seed < 6; ++seed) {
+    const CanonicalProblem p = linkage(rng, {.links = 6, .contacts = seed});
+    Solution x = zero_solution(p), y = x;
+    VelocitySolver inverse;
+    VecX v_free;
+    ASSERT_TRUE(inverse.factorize(p.H));
+    inverse.solve(p.k, v_free);
+    solve(p, kTight, work, x, report);
+    const double residual = report.residual.value;
+    solve(p, {inverse, v_free}, kTight, work, y, report);
+    EXPECT_EQ(x.v, y.v);
+    EXPECT_EQ(x.lambda, y.lambda);
+    EXPECT_EQ(report.residual.value, residual);
+  }
 }
 
 }  // namespace

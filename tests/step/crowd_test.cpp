@@ -301,7 +301,7 @@ TEST(Crowd, IslandsOfFewContactsAreExactUpToManyInAll) {
 }
 
 TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
-  // The whole grid falls at 5 m/s: 5 cm a step, more than the gaps of 1 cm, and nobody approaches
+  // The whole grid falls at 5 m/s: 5 cm per step, more than the gaps of 1 cm, and nobody approaches
   // anybody until the floor stops the first layer.
   for (const Accuracy accuracy : {Accuracy::Fast, Accuracy::Standard}) {
     World world(pile(144, Shape::sphere(kRadius)), accuracy);
@@ -318,7 +318,7 @@ TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
 TEST(Crowd, AFastBodyDoesNotTunnel) {
   World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
   for (int i = 0; i < 100; ++i) (void)world.step();
-  // The last one shot down through the pile and the floor: 1 m a step.
+  // The last one shot down through the pile and the floor: 1 m per step.
   const Body& body = world.model.body(world.model.dynamic_bodies().back());
   world.x.v[body.v_begin + 2] = -100;
   for (int i = 0; i < 20; ++i) {

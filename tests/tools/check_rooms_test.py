@@ -83,6 +83,10 @@ class Copy(unittest.TestCase):
         self.append("include/orthant/base/version.hpp", '#include "orthant/math/law.hpp"')
         self.expect("room 'base' may not include 'orthant/math/law.hpp'")
 
+    def test_what_a_public_header_declares_is_visible(self):
+        self.append("include/orthant/math/extra.hpp", "namespace orthant {")
+        self.expect("expected 'namespace ORTHANT_EXPORT orthant {'")
+
     def test_angle_brackets_are_no_way_round(self):
         self.append("src/base/base.cpp", "#include <orthant/math/law.hpp>")
         self.expect("room 'base' may not include 'orthant/math/law.hpp'")

@@ -140,7 +140,7 @@ class ShapeGroup {
     } else {
       this.sink = instancedSink(kind, unitGeometry(kind, fine), slots, planar);
     }
-    this.sink.object.frustumCulled = false; // instances are everywhere; no bounding sphere a frame
+    this.sink.object.frustumCulled = false; // instances are everywhere; no bounding sphere per frame
     this.sink.object.castShadow = this.sink.object.receiveShadow = !planar;
     this.own = slots.map((s) => (s.colour ? new Color(s.colour) : null));
     this.body = Int32Array.from(slots, (s) => s.body);
@@ -209,7 +209,7 @@ class ShapeGroup {
     stretch.needsUpdate = true;
   }
 
-  /** `rgb` holds three linear numbers a body; `own`: what has a colour of its own keeps it. */
+  /** `rgb` holds three linear numbers per body; `own`: what has a colour of its own keeps it. */
   paint(rgb: Float32Array, own: boolean): void {
     const { body } = this;
     const c = this.sink.colours;

@@ -70,7 +70,7 @@ export class Ui {
       const b = el('button', 'tool', kModeNames[mode]);
       b.type = 'button';
       b.setAttribute('role', 'radio');
-      b.title = `Colour by ${mode === 'set' ? 'set: stick, slide, separate' : mode} (C)`;
+      b.title = `Colour by ${mode === 'set' ? 'set: stick, slide, separate, floating (between two of them)' : mode} (C)`;
       b.addEventListener('click', () => this.set({ colour: mode }));
       this.modes.set(mode, b);
       colour.append(b);

@@ -149,7 +149,7 @@ void project(const Groups& groups, double* z) {
   }
 }
 
-/// |r − Π(r − τ (u + shift e_n))|, τ one number a contact.
+/// |r − Π(r − τ (u + shift e_n))|, τ one number per contact.
 double natural_map(const Local& p, const std::vector<double>& r, const std::vector<double>& u,
                    const std::vector<double>& tau) {
   double sum = 0;

@@ -14,7 +14,9 @@
 #include <string_view>
 #include <system_error>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Value has + - * / and unary -. Derived has
 ///   void fail(const std::string&) const, which throws;   Value constant(double);

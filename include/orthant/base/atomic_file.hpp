@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 class AtomicFile {
  public:

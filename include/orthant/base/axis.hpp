@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Ticks are multiples of 1, 2 or 5 times a power of ten; there are at most about eight of them.
 struct Axis {

@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Bad input. what() reads "where: what", e.g. "scene.yaml:12:7: unknown key 'mas' (did you mean
 /// 'mass'?)". `where` names the file and position, the object or the setting.

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 // Places in a Model's arrays. mass_of(model, JointId{3}) does not compile.
 enum class BodyId : std::int32_t {};

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 inline constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15U;  ///< of 2^64, odd
 

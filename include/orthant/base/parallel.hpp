@@ -8,7 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Number of threads parallel_for may use from now on, in this process. 0 = all cores. Default 1.
 void set_thread_count(int threads);

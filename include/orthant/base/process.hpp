@@ -3,7 +3,9 @@
 // decision: same input, same bits.
 #pragma once
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Processor time of all threads so far [s]: what a shared machine does not blur.
 double processor_seconds();

@@ -8,7 +8,9 @@
 
 #include <limits>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 struct SettingRule {
   const char* unit = "";

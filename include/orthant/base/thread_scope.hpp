@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// While it lives, parallel_for called from this thread uses so many threads, whatever the process
 /// is set to: two runs of one process may each have their own. 0: all cores.

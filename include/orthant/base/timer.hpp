@@ -5,7 +5,9 @@
 
 #include <chrono>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 class Timer {
  public:

@@ -9,10 +9,11 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/shape/shape.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 inline bool overlap(const Bounds& a, const Bounds& b) {
   return a.lo[0] <= b.hi[0] && b.lo[0] <= a.hi[0] && a.lo[1] <= b.hi[1] && b.lo[1] <= a.hi[1] &&

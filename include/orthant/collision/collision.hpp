@@ -9,11 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/collision/broad_phase.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 class ShapeMeasures;
 

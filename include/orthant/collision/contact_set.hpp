@@ -5,11 +5,12 @@
 #include <tuple>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/ids.hpp"
 #include "orthant/model/state.hpp"
 #include "orthant/shape/contact_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// The two shapes of a key, to compare: keys are sorted by them first.
 inline auto pair_of(const ContactKey& key) {

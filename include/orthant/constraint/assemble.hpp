@@ -6,13 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 #include "orthant/constraint/flexible_rows.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// A problem and what is needed to read its answer; reused without allocation.
 struct Assembly {

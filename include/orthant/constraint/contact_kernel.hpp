@@ -7,14 +7,12 @@
 // across an open gap would be a couple, and angular momentum would not be kept.
 #pragma once
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/shape/contact_kernel.hpp"
 
-namespace orthant {
-
-/// Rows of a contact block at most: normal, two tangents, two rolling torques.
-inline constexpr int kMaxContactRows = 5;
+namespace ORTHANT_EXPORT orthant {
 
 /// One row along the unit vector d through the point r from the centre: width 6, or 3 in the plane.
 template <class T>

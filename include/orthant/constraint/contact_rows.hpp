@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/constraint/contact_kernel.hpp"
 #include "orthant/constraint/joint_rows.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class FrictionModel : std::uint8_t {
   Coulomb,  ///< exact: a sliding contact stays closed

@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Appends laws, D and b of flexible contacts, one block each; Coulomb friction or its cone.
 /// Restitution and rolling friction of the materials are not used: a flexible body bounces by its

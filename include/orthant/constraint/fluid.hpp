@@ -5,11 +5,12 @@
 // against its local drag alone. H is an operator: contact forces act through the fluid, too.
 #pragma once
 
+#include "orthant/base/export.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/force/rpy.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct Fluid {
   double viscosity = 0;       ///< η [Pa s]; 0: every body has its own drag and no other

@@ -9,10 +9,11 @@
 
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Blocks (all of one row) that append_joint_rows() adds to laws, D and b: the same in every step.
 Index joint_block_count(const Model& model);

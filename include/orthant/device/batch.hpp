@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct BatchSettings {
   int max_sweeps = 512;  ///< of one solve; Newton steps come between them

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 struct SphereSettings {
   double compliance = 1e-4;  ///< of a contact's own mobility [-]

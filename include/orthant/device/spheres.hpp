@@ -8,11 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/device/sphere_report.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Spheres without a model: for more of them than one would name.
 struct SphereArrays {

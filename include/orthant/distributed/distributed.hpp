@@ -12,9 +12,10 @@
 #include <memory>
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/io/run.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// MPI from the first to the last line of a program.
 class MpiSession {
@@ -58,7 +59,7 @@ class DistributedRun {
   /// The other ranks: follow rank 0 until it has done.
   void serve();
 
-  /// Another rank failed before the first step: nobody follows, nobody is to be told.
+  /// After another rank failed before the first step: nothing is sent or waited for.
   void cancel();
 
   const DistributedCounts& counts() const;

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/force/formula.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Formulas of the components of a vector, shared by all bodies they act on.
 using VectorFormula = std::shared_ptr<const std::vector<Formula>>;

@@ -4,9 +4,10 @@
 
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/force/force.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// As assemble_dynamics, with the elastic forces linearised at q + h v_at instead of q: one Newton
 /// iteration of the implicit step. `v_at` is laid out as State::v.

@@ -13,10 +13,11 @@
 #include <Eigen/SparseCore>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What the forces make of one state. Scratch and result: reused without allocation.
 struct Dynamics {
@@ -26,8 +27,19 @@ struct Dynamics {
   VecX coast_velocity;   ///< v*: after h without any force [m/s, rad/s]
   VecX coast_delta;      ///< the tangent travelled in h without any force: (h v, turn) [m, rad]
   bool coupled = false;  ///< H is sparse
-  std::vector<Eigen::Triplet<double, Index>> couplings;  ///< scratch
-  VelocityMatrix bodies;  ///< scratch: H of the bodies alone, where there are flexible parts
+  /// Scratch: block (a, b) of H between two velocity blocks, row-major; that across is its
+  /// transpose.
+  struct Coupling {
+    Index a, b;
+    double values[36];
+  };
+  std::vector<Coupling> couplings;
+  struct Place {
+    Index column, row, coupling;  ///< blocks; kNone: the diagonal one
+  };
+  std::vector<Place> places;  ///< scratch
+  VelocityMatrix blocks;      ///< scratch: the diagonal blocks of a sparse H
+  VelocityMatrix bodies;      ///< scratch: H of the bodies alone, where there are flexible parts
 };
 
 /// Fills H and k of one step of length h. `v` is State::v; `u` the controls, empty: zero. Forces

@@ -13,9 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Where a formula is evaluated.
 struct FormulaPoint {

@@ -13,9 +13,10 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct RpySettings {
   double viscosity = 1;  ///< η [Pa s]

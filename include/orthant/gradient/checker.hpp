@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/gradient/rollout.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct GradientCheckSettings {
   double difference = 1e-5;  ///< step of the differences; smaller for small parameters
@@ -19,7 +20,7 @@ struct GradientCheckSettings {
   double floor = 1;          ///< errors are relative to max(|gradient|, floor)
   /// Where the sets change on one side only, compare with the differences of the other: the
   /// gradient is that of the sets there are.
-  bool one_sided = false;
+  bool compare_one_side = false;
   StepGradientSettings gradient = {};
 };
 
@@ -41,11 +42,11 @@ struct GradientCheckRow {
 
 struct GradientCheck {
   std::vector<GradientCheckRow> rows;
-  Index compared = 0;   ///< from one side or from both
-  Index one_side = 0;   ///< of these, from one side
-  Index skipped = 0;    ///< set changed or failed
-  Index one_sided = 0;  ///< out of range
-  double worst = 0;     ///< error of the rows compared
+  Index compared = 0;       ///< from one side or from both
+  Index from_one_side = 0;  ///< of these
+  Index skipped = 0;        ///< set changed or failed
+  Index out_of_range = 0;
+  double worst = 0;  ///< error of the rows compared
   std::string worst_name;
   RolloutCertificate certificate;
 

@@ -10,10 +10,11 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/gradient/step.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct CheckpointPolicy {
   bool store_records = true;  ///< false: checkpoints, the records are made again on the way back
@@ -64,7 +65,7 @@ struct RolloutCertificate {
   std::string reason;        ///< first, with the step it belongs to
   Index first_inexact = -1;  ///< the step of `reason`
   Index steps = 0;           ///< differentiated
-  Index failed_steps = 0;    ///< that did not converge (only with settings.force)
+  Index failed_steps = 0;    ///< that did not converge (only with allow_unconverged)
   Index inexact_steps = 0;   ///< where something was held fixed
   Index floating_steps = 0;  ///< with a contact on a border
   /// Rows on a border, all steps. rollout_gradient() follows what other sides would change back to
@@ -93,7 +94,7 @@ struct RolloutGradient {
 };
 
 /// Reverse mode: derivative of the loss by everything. Throws Error for sizes, numbers that are not
-/// finite, and steps that did not converge unless gradient.force.
+/// finite, and steps that did not converge unless gradient.allow_unconverged.
 RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent& loss,
                                  const StepGradientSettings& gradient = {});
 

@@ -19,11 +19,12 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/contact_state.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Which element of the generalised Jacobian to return where λ and w leave the choice open.
 enum class KinkChoice : std::uint8_t {

@@ -14,17 +14,19 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/gradient/solution.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct StepGradientSettings {
   SolutionGradientSettings solution = {};  ///< element at kinks, smoothing, tolerances
   /// By solve of the record: solution.blocks of each.
   std::vector<std::vector<KinkChoice>> kinks = {};
-  bool parameters = true;  ///< false: no derivative by parameters, which stay zero; cheaper
-  bool force = false;      ///< differentiate a step that did not converge; the certificate says so
+  bool by_parameters = true;  ///< false: no derivative by parameters, which stay zero; cheaper
+  /// Differentiate a step that did not converge, too; the certificate says so.
+  bool allow_unconverged = false;
   /// The state before may be varied in any way: a contact closed to the tolerance is taken as one
   /// whose gap may close, whatever the sign of its rounding. False, as rollouts have it after their
   /// first step: the state came there along the contact, and the side is the one it is on.
@@ -142,7 +144,7 @@ class StepGradient {
  public:
   /// Rebuilds and factorises every solve of `record`. Model, parameters and record must outlive
   /// this. Throws Error for a record without solves, a step that did not converge (unless
-  /// settings.force), an integrator that has no derivative.
+  /// settings.allow_unconverged), an integrator that has no derivative.
   StepGradient(const Model& model, const Parameters& parameters, const StepSettings& settings,
                const StepRecord& record, const StepGradientSettings& gradient = {});
   ~StepGradient();
@@ -161,7 +163,7 @@ class StepGradient {
   /// that must not change for that, by what the step reads, of size 1; or what other impulses would
   /// change of the last product. Null: there is none. Known after a pull_back().
   const StepCotangent* kink(OpenReason reason) const;
-  /// Dense, one pull_back a row: for small systems.
+  /// Dense, one pull_back per row: for small systems.
   StepJacobian jacobian();
 
   const StepCertificate& certificate() const;

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/io/trajectory.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// One row per frame and body: time, body, pose, velocity. Throws Error.
 void write_csv(const Trajectory& trajectory, const std::string& path);

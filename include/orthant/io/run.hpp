@@ -12,9 +12,10 @@
 #include <optional>
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/io/scene.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Who makes the steps of a run; by default step() in this process does.
 class RunStepper {

@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/division.hpp"
 #include "orthant/model/model.hpp"
 #include "orthant/step/fluid.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What a run writes down.
 struct RecordSettings {

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/problem/contact_state.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// T frames of N bodies, flat and row-major.
 struct Trajectory {

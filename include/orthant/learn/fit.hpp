@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/learn/implicit_loss.hpp"
 #include "orthant/learn/optimise.hpp"
 #include "orthant/learn/trajectory.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class FitMethod : std::uint8_t { Simulate, Implicit };
 std::string_view name_of(FitMethod method);

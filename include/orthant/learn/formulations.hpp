@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // learn/formulations.hpp: blocks that fall and slide, each way of writing them as a complementarity
-// problem (docs/learning.md). One unknown a contact direction, so every one can be checked by hand.
+// problem (docs/learning.md). One unknown per contact direction, so every one can be checked by
+// hand.
 //
 // Symbols: x position, v velocity, u applied force, μ friction, m mass, g gravity, dt step;
 // friction λ⁺, λ⁻ along and against x, γ the sliding speed.
@@ -8,10 +9,12 @@
 
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant::formulations {
+namespace ORTHANT_EXPORT orthant {
+namespace formulations {
 
 /// A block of mass m on a table.
 struct Block {
@@ -59,4 +62,5 @@ PlanarStep planar_direct(const Block& block, const Vec2& v, const Vec2& u, int d
 /// Solves and returns z = λ of the problem; `report`, where given, says how it went.
 VecX solve_z(const CanonicalProblem& problem, SolveReport* report = nullptr);
 
-}  // namespace orthant::formulations
+}  // namespace formulations
+}  // namespace orthant

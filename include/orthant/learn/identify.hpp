@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/learn/linear_program.hpp"
 #include "orthant/learn/optimise.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Columns are samples.
 struct LcpSamples {
@@ -34,7 +35,7 @@ struct IdentifiedRow {
   double violation = 0;        ///< largest −w_i
   Index tight = 0;             ///< samples with λ_i > 0
   Index freedom = 0;           ///< dimension left open by the samples that must vanish, less scale
-  /// Where freedom > 0: what the row may be combined of, entries by name, one string a direction.
+  /// Where freedom > 0: what the row may be combined of, entries by name, one string per direction.
   std::vector<std::string> open;
 };
 
@@ -77,6 +78,8 @@ CostValue friction_loss(const LcpSamples& samples, const MatX& targets, const Ve
 /// Two-level loss of friction μ on transitions v → v' under u of a sliding block (m = g = dt = 1):
 ///   V(μ) = min over λ >= 0, Mλ + q(μ) >= 0 of (v' − v − u − λ⁺ + λ⁻)² + λᵀ(Mλ + q(μ))
 /// `gradient_zero` says that no transition pulls: where μ is too large nothing slides (γ = 0).
+/// `slide_weight` w adds w (μ − f)² for transitions that slid, v' ≠ 0, f = ±(λ⁻ − λ⁺) the friction
+/// against the motion: it is then on its cone, an answer that sticks costs, and they pull at any μ.
 struct BilevelSample {
   double v = 0, u = 0, next = 0;
 };
@@ -86,7 +89,8 @@ struct BilevelValue {
   bool gradient_zero = false;
   bool converged = false;  ///< all inner problems
 };
-BilevelValue bilevel_friction(const std::vector<BilevelSample>& samples, double mu);
+BilevelValue bilevel_friction(const std::vector<BilevelSample>& samples, double mu,
+                              double slide_weight = 0);
 
 struct BilevelFit {
   double mu = 0;
@@ -95,6 +99,6 @@ struct BilevelFit {
   std::string note;  ///< empty, or why μ could not be moved
 };
 BilevelFit fit_bilevel_friction(const std::vector<BilevelSample>& samples, double start,
-                                double upper = 20);
+                                double upper = 20, double slide_weight = 0);
 
 }  // namespace orthant

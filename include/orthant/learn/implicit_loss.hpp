@@ -16,10 +16,11 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/learn/trajectory.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct ImplicitWeights {
   double complementarity = 1;  ///< of λ_n w_n⁺
@@ -49,7 +50,7 @@ class ImplicitLoss {
   ~ImplicitLoss();
   ImplicitLoss(ImplicitLoss&&) noexcept;
 
-  /// Loss of (q, v) → v_next over h; `gradient`, where not null, gets one number a parameter.
+  /// Loss of (q, v) → v_next over h; `gradient`, where not null, gets one number per parameter.
   TransitionLoss operator()(const Parameters& parameters, const VecX& q, const VecX& v,
                             const VecX& v_next, double t, double h, double* gradient);
 

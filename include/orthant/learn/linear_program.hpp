@@ -4,9 +4,10 @@
 // the optimum is a face it ends near the middle of that face, so what the rows leave open shows.
 #pragma once
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct LinearProgram {
   VecX c;

@@ -9,9 +9,10 @@
 #include <functional>
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// A cost at a point. `curvature` is read by levenberg_marquardt alone.
 struct CostValue {

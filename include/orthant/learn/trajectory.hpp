@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// One motion, evenly sampled. Columns are samples.
 struct MeasuredMotion {

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "orthant/base/assert.hpp"
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 class BlockRows {
  public:

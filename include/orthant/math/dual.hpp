@@ -8,7 +8,9 @@
 #include <cmath>
 #include <compare>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 template <int N>
 struct Dual {

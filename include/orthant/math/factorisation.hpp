@@ -7,10 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Ordering : std::uint8_t {
   Automatic,  ///< minimum degree when small, nested dissection when large

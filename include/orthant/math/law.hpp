@@ -11,7 +11,9 @@
 #include <limits>
 #include <string_view>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 enum class LawKind : std::uint8_t {
   Zero,        ///< lambda = 0, w free: a row switched off

@@ -7,10 +7,11 @@
 
 #include <cmath>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/rotation_kernel.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class T>
 struct PoseT {

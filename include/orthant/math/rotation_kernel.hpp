@@ -7,10 +7,11 @@
 #include <Eigen/Geometry>
 #include <cmath>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Unit quaternion, scalar first. Our own and not Eigen's: that stores the scalar last and we
 /// read and write flat arrays (w, x, y, z).

@@ -5,7 +5,9 @@
 #include <Eigen/Core>
 #include <cstdint>
 
-namespace orthant {
+#include "orthant/base/export.hpp"
+
+namespace ORTHANT_EXPORT orthant {
 
 /// Index of rows, bodies, contacts: 32 bits carry 10^9 and halve the memory of index arrays.
 using Index = std::int32_t;

@@ -9,9 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 using SparseMatrix = Eigen::SparseMatrix<double, Eigen::ColMajor, Index>;
 
@@ -47,7 +48,7 @@ class VelocityMatrix {
 
   /// Makes this the sparse form with `rows` rows and room for `nonzeros`; the caller writes outer
   /// and inner indices and values of the returned matrix, column by column. Keeps the memory.
-  SparseMatrix& reset_sparse(Index rows, Index nonzeros, std::vector<Index> offsets);
+  SparseMatrix& reset_sparse(Index rows, Index nonzeros, std::span<const Index> offsets);
 
   Kind kind() const { return kind_; }
   Index rows() const { return offset_.back(); }

@@ -12,9 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model_builder.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Multiplies the length of rods from tip to tip by `factor`: dynamic bodies of one capsule or
 /// stadium, centred. Drag's `length` and the mass grow with it, the inertia is that of the uniform

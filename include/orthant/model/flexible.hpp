@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/ids.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/model/mesh.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Uids of parts start here, those of bodies stay below: in a contact key the body comes first, and
 /// a part keeps its uid when bodies come and go.

@@ -4,9 +4,10 @@
 
 #include <span>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 class Model;
 struct Parameters;

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct Mesh {
   int dim = 3;  ///< 3: tetrahedra, 2: triangles with z = 0

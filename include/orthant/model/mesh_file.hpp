@@ -8,9 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/mesh.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// By the ending of the name, .msh or .vtu. Throws Error naming the file, the line and what was
 /// expected: a file cut short, a binary one, an unknown version, a corner that is no node. The mesh

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/ids.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/math/types.hpp"
@@ -23,7 +24,7 @@
 #include "orthant/model/state.hpp"
 #include "orthant/shape/shape.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Place of something that is not there.
 inline constexpr Index kNone = -1;

@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// One number of an object: "radius" in "shape/ball.radius".
 struct ParameterField {

@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/ids.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Flat arrays with offsets from Model. A planar body has q = (x, y, θ), v = (vx, vy, ω); a spatial
 /// one q = (x, p) with p = (w, x, y, z), v = (linear, angular), world axes, at the centre of mass.

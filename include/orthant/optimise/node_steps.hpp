@@ -6,10 +6,11 @@
 
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/gradient/step.hpp"
 #include "orthant/optimise/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// One step from a node, by the numbers of (q, v): a quaternion counts as normalised, the pose of a
 /// fixed body stays.

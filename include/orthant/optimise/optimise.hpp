@@ -14,10 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/gradient/rollout.hpp"
 #include "orthant/optimise/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class ShootingMethod : std::uint8_t { Lbfgs, GaussNewton, Ilqr, MultipleShooting };
 

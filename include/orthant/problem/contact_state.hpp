@@ -10,9 +10,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/law.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// The set a block (or entry of a separable law) is in. The numbers are those of recorded runs.
 enum class ContactState : std::uint8_t {

@@ -12,12 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/block_rows.hpp"
 #include "orthant/math/law.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct CanonicalProblem {
   VelocityMatrix H;  ///< [kg], or h times drag when overdamped

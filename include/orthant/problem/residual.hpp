@@ -12,15 +12,17 @@
 
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What the judge needs to know of a problem and not of an answer. Solvers use the same steps.
 struct ProblemScale {
   VecX tau;     ///< step of each row: effective mass of its block, or of the entry (separable laws)
   VecX v_free;  ///< H v_free = k
+  VecX weight;  ///< |diagonal| of H; ones for an operator
 };
 ProblemScale scale_of(const CanonicalProblem& problem);
 
@@ -30,6 +32,9 @@ struct ScaleWorkspace {
 };
 /// The same into memory that is already there.
 void scale_of(const CanonicalProblem& problem, ScaleWorkspace& work, ProblemScale& scale);
+/// The same where H has been factorised; v_free is in `scale` already.
+void scale_of(const CanonicalProblem& problem, const VelocitySolver& inverse, ScaleWorkspace& work,
+              ProblemScale& scale);
 
 struct Residual {
   double value = 0;  ///< the largest of the three below: decides `converged`
@@ -58,6 +63,11 @@ struct JudgeWorkspace {
 /// solver calls inside its loop. Does not allocate once the workspace has grown.
 Residual judge_quick(const CanonicalProblem& problem, const ProblemScale& scale,
                      const Solution& answer, JudgeWorkspace& work);
+
+/// The residual where it is within `tolerance`, else a part of it that is not: balance, joints,
+/// laws are looked at in turn. For answers that are rarely accepted.
+double judge_up_to(double tolerance, const CanonicalProblem& problem, const ProblemScale& scale,
+                   const Solution& answer, JudgeWorkspace& work);
 
 /// Siconos' error with u = w of the answer that judge_quick() judged last (work.w).
 double siconos_error(const CanonicalProblem& problem, const ProblemScale& scale,

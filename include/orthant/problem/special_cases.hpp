@@ -5,10 +5,11 @@
 #include <Eigen/SparseCore>
 #include <span>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/velocity_solver.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// 0 <= z ⊥ M z + q >= 0: one Orthant block per row, everything in F.
 CanonicalProblem make_lcp(const SparseMatrix& M, const VecX& q);

@@ -17,10 +17,11 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem_io/stored_matrix.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class ProblemKind : std::uint8_t { Lcp, Mlcp, FrictionLocal, FrictionGlobal, Canonical };
 std::string_view name_of(ProblemKind kind);  ///< "lcp", "mlcp", "friction_local", …

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class MatrixStorage : std::uint8_t {
   Dense,              ///< all entries, column by column

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class CoordinateKind : std::uint8_t { Weld, Hinge, Slide, Ball, Planar, Free, FreePlanar };
 

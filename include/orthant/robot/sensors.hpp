@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/contact_state.hpp"
 #include "orthant/robot/articulation.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// One contact of a step.
 struct ContactReading {

@@ -8,11 +8,12 @@
 
 #include <cstdint>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 #include "orthant/shape/smooth_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What touches what. "First" is A, or B where `swapped`; formulas give n from second to first.
 enum class FeatureKind : std::uint8_t {
@@ -24,7 +25,7 @@ enum class FeatureKind : std::uint8_t {
   ClippedVertex,  // second's vertex, of its face `face`, under first's face: n = second's face
                   // normal
   Smooth,         // a curved part on either side; `first` and `second` are smooth_code()s of A, B
-  SubSpheres,     // sphere `first` of A and `second` of B, of `face` spheres a body
+  SubSpheres,     // sphere `first` of A and `second` of B, of `face` spheres per body
 };
 
 struct ContactFeature {
@@ -311,6 +312,11 @@ SmoothPartT<T> smooth_part(const ShapeView<T>& s, const PoseT<T>& X, std::int16_
     case PartKind::Circle:
       part.u = rotate(X.p, Vec3T<T>(s.p[0], T(0), T(0)));
       part.v = rotate(X.p, Vec3T<T>(T(0), s.p[0], T(0)));
+      break;
+    case PartKind::SuperEllipsoid:
+      part.shape = matrix_of(X.p);
+      part.u = Vec3T<T>(s.p[0], s.p[1], s.p[2]);
+      part.v = Vec3T<T>(s.p[3], s.p[4], T(0));
       break;
     case PartKind::ConeSide:
       break;  // answered above

@@ -5,10 +5,11 @@
 // is continuous through touching. Both shapes must be planar or both spatial.
 #pragma once
 
+#include "orthant/base/export.hpp"
 #include "orthant/shape/contact_kernel.hpp"
 #include "orthant/shape/shape.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Most points contacts() writes.
 inline constexpr int kMaxContacts = 4;

@@ -8,10 +8,12 @@
 #include <numbers>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
+#include "orthant/shape/super_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class T>
 struct MassPropertiesT {
@@ -288,6 +290,21 @@ MassPropertiesT<T> mass_properties(const ShapeView<T>& s, const T& density) {
       m.inertia(0, 0) = m.mass * (y * y + z * z) * T(0.2);
       m.inertia(1, 1) = m.mass * (z * z + x * x) * T(0.2);
       m.inertia(2, 2) = m.mass * (x * x + y * y) * T(0.2);
+      return m;
+    }
+    case ShapeKind::SuperEllipsoid: {
+      // Integrals of powers in polar form (Jaklic, Solina 2003): products of beta functions.
+      const auto beta = [](const T& x, const T& y) { return internal::beta_function(x, y); };
+      const T e1 = s.p[3], e2 = s.p[4], half(0.5), one(1), two(2), more(1.5);
+      const T size = density * s.p[0] * s.p[1] * s.p[2] * e1 * e2;
+      m.mass = size * two * beta(half * e1 + one, e1) * beta(half * e2, half * e2);
+      const T across = size * half * beta(more * e2, half * e2) * beta(half * e1, two * e1 + one);
+      const T along = size * two * beta(half * e2, half * e2 + one) * beta(more * e1, e1 + one);
+      const T x = across * s.p[0] * s.p[0], y = across * s.p[1] * s.p[1],
+              z = along * s.p[2] * s.p[2];
+      m.inertia(0, 0) = y + z;
+      m.inertia(1, 1) = z + x;
+      m.inertia(2, 2) = x + y;
       return m;
     }
     case ShapeKind::Torus: {

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/shape/mass_kernel.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// A body, convex but for torus and mesh. Factories throw Error naming `name`, the rule and the
 /// value.
@@ -34,6 +35,10 @@ class Shape {
   static Shape half_space();
   static Shape ellipsoid(double semi_x, double semi_y, double semi_z,
                          std::string_view name = "ellipsoid");
+  /// ((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1: from an ellipsoid (e1 = e2 = 1)
+  /// to nearly a box; e1, e2 in [0.4, 1].
+  static Shape super_ellipsoid(double semi_x, double semi_y, double semi_z, double e1, double e2,
+                               std::string_view name = "super-ellipsoid");
   /// Axis x, flat ends at -half_length and half_length.
   static Shape cylinder(double radius, double half_length, std::string_view name = "cylinder");
   /// Axis x, base at -half_length, tip at +half_length.
@@ -74,8 +79,8 @@ class Shape {
 
   /// The planar section z = 0 of a spatial shape (a planar one is returned as it is): sphere =>
   /// disc, capsule => stadium, box => rectangle, hull => polygon, half-space => half-plane with
-  /// normal +y, ellipsoid => ellipse, cylinder => rectangle, cone => triangle. Torus, mesh and
-  /// rounded hull have none: Error.
+  /// normal +y, ellipsoid => ellipse, cylinder => rectangle, cone => triangle. Torus, mesh,
+  /// rounded hull and super-ellipsoid have none: Error.
   Shape section() const;
 
   /// This shape with other parameters, in T: the door for dual numbers and a model's flat vector.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/shape_kernel.hpp: (kind, flat parameters, topology) => vertices, edges, faces, radius.
-// Every shape is a core (point, segment, box, hull, half-space; ellipsoid, circle) inflated by a
+// Every shape is a core (point, segment, box, hull, half-space; ellipsoid, circle, …) inflated by a
 // radius, so distance = core distance - radii, and one set of feature formulas serves all
 // polytopes. Parameters are a flat array in T, topology is constant: a model stores all parameters
 // in one vector, and a dual T differentiates by radius, half lengths and vertices.
@@ -11,11 +11,12 @@
 #include <memory>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
 #include "orthant/shape/triangle_mesh.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Parameters by kind, in order (planar shapes leave out what has z):
 ///   Sphere     radius
@@ -25,6 +26,7 @@ namespace orthant {
 ///   HalfSpace  none                                the matter is below: outward normal +z (planar:
 ///   +y)
 ///   Ellipsoid  semi_x, semi_y, semi_z
+///   SuperEllipsoid  semi_x, semi_y, semi_z, e1, e2   see super_kernel.hpp; in space only
 ///   Cylinder   radius, half_length                 axis along x; in space only
 ///   Cone       radius, half_length                 base at -half_length, tip at +half_length on x
 ///   Torus      major, minor                        ring about z of the shape frame; in space only
@@ -36,6 +38,7 @@ enum class ShapeKind : std::uint8_t {
   Hull,
   HalfSpace,
   Ellipsoid,
+  SuperEllipsoid,
   Cylinder,
   Cone,
   Torus,
@@ -130,6 +133,7 @@ Vec3T<T> core_vertex(const ShapeView<T>& s, Index i) {
     case ShapeKind::Sphere:
     case ShapeKind::HalfSpace:
     case ShapeKind::Ellipsoid:
+    case ShapeKind::SuperEllipsoid:
     case ShapeKind::Torus:
     case ShapeKind::Mesh:
       break;

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/smooth_kernel.hpp: (two parts of cores, a start) => gap, normal, points; with derivatives.
 //   p_A - p_B = g n,  |n| = 1,  p_A, p_B where the surfaces have the normals -n and n
-// A part is a vertex, an edge, a face, an ellipsoid, a circle or the side of a cone. Newton runs in
-// double; the last step is repeated in T with the converged matrix: by the implicit function
-// theorem that is the exact derivative of gap, normal and points, and no iteration is
-// differentiated.
+// A part is a vertex, an edge, a face, an ellipsoid (or super-ellipsoid), a circle or the side of a
+// cone. Newton runs in double; the last step is repeated in T with the converged matrix: by the
+// implicit function theorem that is the exact derivative of gap, normal and points, and no
+// iteration is differentiated.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/dual.hpp"
 #include "orthant/math/types.hpp"
+#include "orthant/shape/super_kernel.hpp"
 
-namespace orthant::internal {
+namespace ORTHANT_EXPORT orthant {
+namespace internal {
 
-enum class PartKind : std::uint8_t { Vertex, Edge, Face, Ellipsoid, Circle, ConeSide };
+enum class PartKind : std::uint8_t {
+  Vertex,
+  Edge,
+  Face,
+  Ellipsoid,
+  Circle,
+  ConeSide,
+  SuperEllipsoid
+};
 
 /// One body's half of a smooth contact, all in one frame.
 template <class T>
@@ -24,6 +35,7 @@ struct SmoothPartT {
   Vec3T<T> x;      // vertex, start of the edge, point of the face, centre
   Vec3T<T> u, v;   // edge: u its vector; face: u its normal; circle: u, v radii at right angles
   Mat3T<T> shape;  // ellipsoid: R diag(a^2) R', support(n) = x + E n / sqrt(n.E n)
+                   // super-ellipsoid: R; u its semi-axes, v its exponents
   T sine{0};       // side of a cone: outward normals have n.u = sine; x its tip, u its unit axis
 };
 
@@ -45,14 +57,14 @@ Vec3T<U> part_point(const SmoothPartT<T>& part, double sign, const Vec3T<U>& n, 
   using std::cos;
   using std::sin;
   using std::sqrt;
-  Vec3T<U> p(U(part.x[0]), U(part.x[1]), U(part.x[2]));
+  Vec3T<U> point(U(part.x[0]), U(part.x[1]), U(part.x[2]));
   switch (part.kind) {
     case PartKind::Edge:
-      for (int i = 0; i < 3; ++i) p[i] += U(part.u[i]) * s;
+      for (int i = 0; i < 3; ++i) point[i] += U(part.u[i]) * s;
       break;
     case PartKind::Circle: {
       const U c = cos(s), d = sin(s);
-      for (int i = 0; i < 3; ++i) p[i] += U(part.u[i]) * c + U(part.v[i]) * d;
+      for (int i = 0; i < 3; ++i) point[i] += U(part.u[i]) * c + U(part.v[i]) * d;
       break;
     }
     case PartKind::Ellipsoid: {
@@ -60,20 +72,30 @@ Vec3T<U> part_point(const SmoothPartT<T>& part, double sign, const Vec3T<U>& n, 
       for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) En[i] += U(part.shape(i, j)) * n[j];
       const U factor = U(sign) / sqrt(n.dot(En));
-      for (int i = 0; i < 3; ++i) p[i] += factor * En[i];
+      for (int i = 0; i < 3; ++i) point[i] += factor * En[i];
       break;
     }
     case PartKind::ConeSide: {  // from the tip down the line whose outward normal is sign n
       U along(0);
       for (int i = 0; i < 3; ++i) along += U(part.u[i]) * n[i];
-      for (int i = 0; i < 3; ++i) p[i] += (along * n[i] - U(part.u[i])) * s;
+      for (int i = 0; i < 3; ++i) point[i] += (along * n[i] - U(part.u[i])) * s;
+      break;
+    }
+    case PartKind::SuperEllipsoid: {
+      Vec3T<U> m(U(0), U(0), U(0));
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) m[i] += U(part.shape(j, i)) * n[j] * U(sign);
+      const T p[5] = {part.u[0], part.u[1], part.u[2], part.v[0], part.v[1]};
+      const Vec3T<U> x = super_point(p, m);
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) point[i] += U(part.shape(i, j)) * x[j];
       break;
     }
     case PartKind::Vertex:
     case PartKind::Face:
       break;
   }
-  return p;
+  return point;
 }
 
 /// n . (d point / d s): zero at the nearest place. The side of a cone: its slope instead.
@@ -152,12 +174,12 @@ SmoothPartT<double> value_part(const SmoothPartT<T>& part) {
   p.sine = value_of(part.sine);
   for (int i = 0; i < 3; ++i) {
     p.x[i] = value_of(part.x[i]);
-    if (part.kind == PartKind::Ellipsoid) {
+    const bool super = part.kind == PartKind::SuperEllipsoid;
+    if (super || part.kind == PartKind::Ellipsoid)
       for (int j = 0; j < 3; ++j) p.shape(i, j) = value_of(part.shape(i, j));
-    } else if (part.kind != PartKind::Vertex) {
+    if (part.kind != PartKind::Ellipsoid && part.kind != PartKind::Vertex)
       p.u[i] = value_of(part.u[i]);
-      if (part.kind == PartKind::Circle) p.v[i] = value_of(part.v[i]);
-    }
+    if (super || part.kind == PartKind::Circle) p.v[i] = value_of(part.v[i]);
   }
   return p;
 }
@@ -216,6 +238,9 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
     const double s_b = place_count(b.kind) ? x[next++] : 0;
     x[3] = m.dot(part_point(A, -1, m, s_a) - part_point(B, 1, m, s_b));
   }
+  // Across a flat spot of a super-ellipsoid a full step of Newton goes astray: there only a step
+  // that lessens the residual is taken, and what is left of it is not corrected below.
+  const bool flat = a.kind == PartKind::SuperEllipsoid || b.kind == PartKind::SuperEllipsoid;
   double inverse[kSmoothUnknowns][kSmoothUnknowns] = {};
   bool regular = false;
   for (int iteration = 0; iteration < 12; ++iteration) {
@@ -227,13 +252,23 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
       for (int j = 0; j < n; ++j) J[i][j] = r[i].d[j];
     regular = invert(J, n, inverse);
     if (!regular) break;
-    double step = 0;
+    double step = 0, next[kSmoothUnknowns] = {};
     for (int i = 0; i < n; ++i) {
       double sum = 0;
       for (int j = 0; j < n; ++j) sum += inverse[i][j] * r[j].v;
-      x[i] -= sum;
+      next[i] = x[i] - sum;
       if (i != 3) step = std::fmax(step, std::fabs(sum));
     }
+    if (flat) {
+      double after[kSmoothUnknowns], before = 0, square = 0;
+      smooth_residual<double, double>(A, B, dim, next, after);
+      for (int i = 0; i < n; ++i) {
+        before += r[i].v * r[i].v;
+        square += after[i] * after[i];
+      }
+      if (!(square < before)) break;
+    }
+    for (int i = 0; i < n; ++i) x[i] = next[i];
     if (step < 1e-13) break;
   }
   // A start that was no solution (a kink, deep inside) stays where it is.
@@ -252,7 +287,7 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
     smooth_residual<T, T>(a, b, dim, y, r);
     for (int i = 0; i < n; ++i) {
       T sum(0);
-      for (int j = 0; j < n; ++j) sum += r[j] * inverse[i][j];
+      for (int j = 0; j < n; ++j) sum += (flat ? r[j] - T(value_of(r[j])) : r[j]) * inverse[i][j];
       y[i] -= sum;
     }
   }
@@ -264,9 +299,22 @@ SmoothContactT<T> smooth_contact(const SmoothPartT<T>& a, const SmoothPartT<T>& 
   c.first = part_point<T, T>(a, -1, c.normal, s_a);
   c.second = part_point<T, T>(b, 1, c.normal, s_b);
   c.gap = c.normal.dot(c.first - c.second);
+  // Where a super-ellipsoid is flat its point is known less well than the normal: the other body's
+  // is taken, of two of them the middle.
+  const bool super_a = a.kind == PartKind::SuperEllipsoid,
+             super_b = b.kind == PartKind::SuperEllipsoid;
+  if (super_a || super_b) {
+    const double share = super_a ? (super_b ? 0.5 : 0) : 1;  // of A's
+    for (int i = 0; i < 3; ++i) {
+      const T middle = c.first[i] * T(share) + (c.second[i] + c.gap * c.normal[i]) * T(1 - share);
+      c.first[i] = middle;
+      c.second[i] = middle - c.gap * c.normal[i];
+    }
+  }
   c.s[0] = value_of(s_a);
   c.s[1] = value_of(s_b);
   return c;
 }
 
-}  // namespace orthant::internal
+}  // namespace internal
+}  // namespace orthant

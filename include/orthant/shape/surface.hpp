@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/shape/shape_kernel.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct Surface {
   std::vector<double> corners;           // 3 each, shape frame [m]

@@ -6,9 +6,10 @@
 #include <array>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/types.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 struct TriangleMesh {
   struct Box {

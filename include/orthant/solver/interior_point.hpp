@@ -11,10 +11,11 @@
 
 #include <memory>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/residual.hpp"
 #include "orthant/solver/method.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class InteriorPointForm : std::uint8_t {
   Saddle,    ///< velocities and impulses are unknowns together: no digit is lost at any mass ratio
@@ -23,7 +24,7 @@ enum class InteriorPointForm : std::uint8_t {
 
 struct InteriorPointSettings {
   InteriorPointForm form = InteriorPointForm::Saddle;
-  int max_iterations = 100;    ///< steps of all starts together; one or two factorisations a step
+  int max_iterations = 100;    ///< steps of all starts together; one or two factorisations per step
   int restarts = 2;            ///< from other points when stuck, at most 2
   double to_boundary = 0.995;  ///< part of the way to the boundary of the cones
   double short_step = 0.3;     ///< below it a centring step is taken instead

@@ -8,15 +8,16 @@
 // x goes in as the start (sizes must agree; zero_solution() is a start) and comes out as the best
 // answer found, whatever the outcome. A family stops when judge_quick() reads <= limits.tolerance;
 // its result is still a claim: solve() judges the answer again. Families that need the matrix N
-// take a local problem (p.is_local()); solve() reduces once an island.
+// take a local problem (p.is_local()); solve() reduces once per island.
 #pragma once
 
 #include <limits>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// What a method may spend, and when it may stop.
 struct MethodLimits {

@@ -14,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Method : std::uint8_t {
   Automatic,
@@ -26,8 +27,6 @@ enum class Method : std::uint8_t {
   PairBlocks,
   Lemke,
   Polish,
-  ProjectedGradient,
-  Bilateral,
   Enumeration,
 };
 
@@ -45,8 +44,6 @@ inline constexpr std::array kMethods = {
     MethodInfo{Method::PairBlocks, "pair_blocks", "frictionless: conjugate gradients or Newton"},
     MethodInfo{Method::Lemke, "lemke", "complementary pivoting, LCP and MLCP"},
     MethodInfo{Method::Polish, "polish", "solves the equations of a guessed active set"},
-    MethodInfo{Method::ProjectedGradient, "projected_gradient", "Barzilai–Borwein, matrix-free"},
-    MethodInfo{Method::Bilateral, "bilateral", "bilateral rows alone: one linear solve"},
     MethodInfo{Method::Enumeration, "enumeration", "all bases, at most 16 pairs: the oracle"},
 };
 std::string_view name_of(Method method);
@@ -107,7 +104,6 @@ Plan plan_of(std::string_view text);
 struct PlanSettings {
   // Sizes of an island.
   Index tiny_blocks = 10;   ///< up to here a sweep costs less than one small factorisation
-  Index few_blocks = 40;    ///< up to here Newton steps need no sweeps in between
   Index many_blocks = 100;  ///< from here on a factorisation is no longer cheap
   Index large_blocks =
       500;                  ///< from here on the work is limited, and the last resorts are left out

@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
 #include "orthant/solver/plan.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Outcome : std::uint8_t {
   Converged,       ///< the judge's residual is within the tolerance
@@ -116,6 +117,15 @@ SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings
 /// The same into a report whose memory is reused: after the first call of a size, a solve does not
 /// allocate (block-diagonal or no H).
 void solve(const CanonicalProblem& problem, const SolveSettings& settings,
+           SolveWorkspace& workspace, Solution& solution, SolveReport& report);
+/// What the maker of a problem knows of its H already.
+struct FreeMotion {
+  const VelocitySolver& inverse;
+  const VecX& v_free;  ///< H⁻¹k
+};
+/// The same without factorising H once more, and without the two Siconos errors, which stay 0 in
+/// the report.
+void solve(const CanonicalProblem& problem, const FreeMotion& free, const SolveSettings& settings,
            SolveWorkspace& workspace, Solution& solution, SolveReport& report);
 /// The same from zero with a workspace of its own.
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,

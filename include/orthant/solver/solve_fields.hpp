@@ -4,10 +4,11 @@
 
 #include <type_traits>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/setting.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class Field>
 void visit_settings(std::type_identity<PlanSettings>, Field&& field) {
@@ -15,7 +16,6 @@ void visit_settings(std::type_identity<PlanSettings>, Field&& field) {
   using R = SettingRule;
   const R count{.lo = 0}, positive{.positive = true}, share{.unit = "-", .positive = true};
   field("tiny_blocks", &S::tiny_blocks, "sweeps cost less than one factorisation", count);
-  field("few_blocks", &S::few_blocks, "Newton steps need no sweeps in between", count);
   field("many_blocks", &S::many_blocks, "beyond, a factorisation is no longer cheap", count);
   field("large_blocks", &S::large_blocks, "beyond, the work is limited", count);
   field("factor_rows", &S::factor_rows, "beyond, the interior point first; convex", count);

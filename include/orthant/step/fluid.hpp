@@ -2,10 +2,11 @@
 // step/fluid.hpp: step() for bodies that move each other through a fluid.
 #pragma once
 
+#include "orthant/base/export.hpp"
 #include "orthant/constraint/fluid.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// step() with the hydrodynamic mobility of `fluid` in place of the local drag of each body; a
 /// fluid that does not act is none. Contacts of all schemes act through it, ReLCP included. There

@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/math/pose_kernel.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Pose of a body in the world: its centre of mass and orientation.
 Pose pose_of(const Model& model, const State& state, BodyId body);

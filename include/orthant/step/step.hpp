@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "orthant/base/export.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/collision/contact_set.hpp"
 #include "orthant/constraint/contact_rows.hpp"
@@ -15,7 +16,7 @@
 #include "orthant/problem/problem.hpp"
 #include "orthant/solver/solve.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 enum class Stabilisation : std::uint8_t { Projection, Baumgarte, None };
 enum class Integrator : std::uint8_t {
@@ -62,10 +63,10 @@ struct StepSettings {
   Integrator integrator = Integrator::Euler;
   double substep = 1e-3;             ///< longest internal sub-step of Rattle [s]
   bool impact_events = false;        ///< locate impacts within the step
-  int max_events = 64;               ///< a step; the report says when reached
+  int max_events = 64;               ///< per step; the report says when reached
   double restitution_threshold = 0;  ///< speed below which ε = 0 [m/s]; 0: 2 g h
   RestitutionLaw restitution_law = RestitutionLaw::EnergyBounded;  ///< of located impacts
-  int max_halvings = 0;                                            ///< a step; 0: no step halving
+  int max_halvings = 0;                                            ///< per step; 0: no step halving
   double halving_tolerance = 1e-3;  ///< overlap that halves, of the body size [-]
   /// Linearisations of the implicit step of flexible parts: 1 is linearly implicit. More stop when
   /// the velocities change by less than newton_tolerance of the largest.
@@ -75,8 +76,8 @@ struct StepSettings {
   SolveSettings solver = {.tolerance = 1e-10};
   ConstraintScheme constraints = ConstraintScheme::Manifold;
   double overlap_tolerance = 1e-5;  ///< of half the smaller width, Relcp only [-]
-  int max_recursions = 50;          ///< a step, Relcp only; the outcome says when reached
-  int sub_spheres = 13;             ///< a body, Multisphere only
+  int max_recursions = 50;          ///< per step, Relcp only; the outcome says when reached
+  int sub_spheres = 13;             ///< per body, Multisphere only
   PeriodicBox periodic = {};        ///< bodies meet across its sides; positions are not wrapped
   /// Overdamped: drag across the body axis (x of its frame) over that along it [-]; 1: the local
   /// drag of the model, 2: a slender body.

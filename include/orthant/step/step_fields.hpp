@@ -4,10 +4,11 @@
 
 #include <type_traits>
 
+#include "orthant/base/export.hpp"
 #include "orthant/base/setting.hpp"
 #include "orthant/step/step.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 template <class Field>
 void visit_settings(std::type_identity<StepSettings>, Field&& field) {

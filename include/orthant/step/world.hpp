@@ -6,9 +6,10 @@
 
 #include <string>
 
+#include "orthant/base/export.hpp"
 #include "orthant/model/model_builder.hpp"
 
-namespace orthant {
+namespace ORTHANT_EXPORT orthant {
 
 /// Where a new body is, how it moves and what it is made of.
 struct Placement {

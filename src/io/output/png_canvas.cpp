@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/png_canvas.cpp: lines and labels => PNG, two pixels a unit.
+// io/output/png_canvas.cpp: lines and labels => PNG, two pixels per unit.
 //   coverage of a pixel = clamp(width/2 + 1/2 - distance to the line, 0, 1)
 // A curve gathers its coverage first and is blended once: its joints are no darker than the rest.
 #include <zlib.h>

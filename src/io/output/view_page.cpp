@@ -72,7 +72,7 @@ Json signals_json(const Trajectory& t) {
   return out;
 }
 
-/// Surfaces of the flexible parts with one number a node to colour them by. Only nodes that are
+/// Surfaces of the flexible parts with one number per node to colour them by. Only nodes that are
 /// seen go in.
 Json meshes_json(const Trajectory& t, const std::string& run, PartColour colour) {
   io::PartFrames parts(t, run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/output/vtk.cpp: Trajectory => XML files (.vtp, .vtu) a frame and ParaView collections (.pvd).
+// io/output/vtk.cpp: Trajectory => XML files (.vtp, .vtu) per frame, ParaView collections (.pvd).
 // Arrays are base64 with a 64-bit length in front. Surfaces are cut into triangles here, so that
 // ParaView shows shapes as they are without a filter.
 #include <cmath>

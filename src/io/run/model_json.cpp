@@ -46,6 +46,7 @@ Json form_json(const Shape& shape, const double* p) {
         break;
       }
       [[fallthrough]];
+    case ShapeKind::SuperEllipsoid:
     case ShapeKind::Mesh:
       out = surface_json(shape.kind() == ShapeKind::Mesh ? "mesh" : "hull",
                          surface_of(shape.view(p)));

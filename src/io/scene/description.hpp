@@ -23,6 +23,7 @@ enum class ShapeWord : unsigned char {
   Hull,
   HalfSpace,
   Ellipsoid,
+  SuperEllipsoid,
   Cylinder,
   Cone,
   Torus,
@@ -74,7 +75,7 @@ struct NumberMap {
 struct ShapeDescription {
   ShapeWord type = ShapeWord::Sphere;
   double radius = 0, half_length = 0;
-  std::vector<double> semi_axes = {};
+  std::vector<double> semi_axes = {}, exponents = {};
   double major = 0, minor = 0;
   std::vector<double> half = {};
   std::vector<Vec3> points = {};

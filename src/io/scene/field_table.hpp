@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// io/scene/field_table.hpp: one table an object: its fields by name, each with type, unit, range,
+// io/scene/field_table.hpp: one table per object: its fields by name, each with type, unit, range,
 // default and a sentence. The parser, the error messages, the writer, docs/scene.md and the JSON
 // Schema read the same rows, so they cannot disagree.
 #pragma once
 
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -43,6 +43,33 @@ class Table;
 template <class T>
 const Table<T>& table_of();
 
+/// One field of a T, whatever its type.
+template <class T>
+class Field {
+ public:
+  virtual ~Field() = default;
+  virtual void read(ReadContext& context, const YamlPtr& node, T& object) const = 0;
+  virtual std::string write(const T& object) const = 0;
+};
+
+template <class T, class M, class Owner>
+class FieldOf final : public Field<T> {
+ public:
+  FieldOf(M Owner::* member, const FieldOptions& options) : member_(member), options_(options) {}
+
+  void read(ReadContext& context, const YamlPtr& node, T& object) const override {
+    if constexpr (HasTable<M>::value)  // starts from what the owner has by default
+      object.*member_ = table_of<M>().read(context, node, object.*member_);
+    else
+      object.*member_ = Codec<M>::read(context, node, options_);
+  }
+  std::string write(const T& object) const override { return Codec<M>::write(object.*member_); }
+
+ private:
+  M Owner::* member_;
+  FieldOptions options_;
+};
+
 template <class T>
 class Table {
  public:
@@ -51,25 +78,15 @@ class Table {
   /// The field that chooses which of the others apply. Add it first.
   template <class E, class Owner>
   Table& by_type(E Owner::* member, const char* doc) {
-    add("type", member, doc, {.required = true});
     for (const auto& [word, value] : Choices<E>::list) info_.words.emplace_back(word);
-    word_of_ = [member](const T& object) { return std::string(choice_name(object.*member)); };
-    return *this;
+    return add("type", member, doc, {.required = true});
   }
 
   template <class M, class Owner>
   Table& add(const char* name, M Owner::* member, const char* doc,
              const FieldOptions& options = {}) {
-    const T defaults{};
-    info_.fields.push_back({name, Codec<M>::type(options), Codec<M>::schema(options),
-                            Codec<M>::write(defaults.*member), doc, options});
-    read_.push_back([member, options](ReadContext& context, const YamlPtr& node, T& object) {
-      if constexpr (HasTable<M>::value)  // starts from what the owner has by default
-        object.*member = table_of<M>().read(context, node, object.*member);
-      else
-        object.*member = Codec<M>::read(context, node, options);
-    });
-    write_.push_back([member](const T& object) { return Codec<M>::write(object.*member); });
+    append({name, Codec<M>::type(options), Codec<M>::schema(options), {}, doc, options},
+           std::make_unique<const FieldOf<T, M, Owner>>(member, options));
     return *this;
   }
 
@@ -78,13 +95,12 @@ class Table {
       context.fail(
           *node, "expected a map of the fields of a " + info_.noun + ", found " + kind_text(*node));
     if constexpr (requires { object.where; }) object.where = node->where;
-    std::string word;
-    if (word_of_) {  // first, wherever it stands
+    if (!info_.words.empty()) {  // first, wherever it stands
       for (const YamlNode::Entry& entry : node->entries)
-        if (entry.key == "type") read_[0](context, entry.value, object);
+        if (entry.key == "type") fields_[0]->read(context, entry.value, object);
       if (node->find("type") == nullptr) info_.fail_missing(node->where, "type", {});
-      word = word_of_(object);
     }
+    const std::string word = word_of(object);
     std::vector<bool> seen(info_.fields.size());
     for (const YamlNode::Entry& entry : node->entries) {
       const std::size_t i = find(entry.key, word);
@@ -92,7 +108,7 @@ class Table {
       // "key:" with nothing after it is the default, which a required field does not have.
       if (entry.value->kind == YamlNode::Kind::Null) continue;
       seen[i] = true;
-      read_[i](context, entry.value, object);
+      fields_[i]->read(context, entry.value, object);
     }
     for (std::size_t i = 0; i < seen.size(); ++i) {
       const FieldInfo& field = info_.fields[i];
@@ -105,11 +121,11 @@ class Table {
   /// (name, value) of every field that differs from its default.
   std::vector<std::pair<std::string, std::string>> changed(const T& object) const {
     std::vector<std::pair<std::string, std::string>> out;
-    const std::string word = word_of_ ? word_of_(object) : std::string();
+    const std::string word = word_of(object);
     for (std::size_t i = 0; i < info_.fields.size(); ++i) {
       const FieldInfo& field = info_.fields[i];
       if (!field.applies(word)) continue;
-      std::string text = write_[i](object);
+      std::string text = fields_[i]->write(object);
       if (text != field.default_text || (field.options.required && !text.empty()))
         out.emplace_back(field.name, std::move(text));
     }
@@ -129,6 +145,17 @@ class Table {
   const ObjectInfo& info() const { return info_; }
 
  private:
+  void append(FieldInfo info, std::unique_ptr<const Field<T>> field) {
+    info.default_text = field->write(defaults_);
+    info_.fields.push_back(std::move(info));
+    fields_.push_back(std::move(field));
+  }
+
+  /// The object's word of `type`, empty where it has none.
+  std::string word_of(const T& object) const {
+    return info_.words.empty() ? std::string() : fields_[0]->write(object);
+  }
+
   std::size_t find(const std::string& key, const std::string& word) const {
     for (std::size_t i = 0; i < info_.fields.size(); ++i)
       if (info_.fields[i].name == key && info_.fields[i].applies(word)) return i;
@@ -136,9 +163,8 @@ class Table {
   }
 
   ObjectInfo info_;
-  std::vector<std::function<void(ReadContext&, const YamlPtr&, T&)>> read_;
-  std::vector<std::function<std::string(const T&)>> write_;
-  std::function<std::string(const T&)> word_of_;
+  T defaults_{};
+  std::vector<std::shared_ptr<const Field<T>>> fields_;
 };
 
 /// Objects with a table of their own: one, or a list.

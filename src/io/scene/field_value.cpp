@@ -45,9 +45,20 @@ Vec3 vec3_of(const std::vector<double>& x) { return {x[0], x[1], x.size() > 2 ? 
 
 // --- messages of the tables --------------------------------------------------------------------
 
+std::vector<std::string_view> FieldOptions::only_words() const {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < only.size();) {
+    const std::size_t end = std::min(only.find(' ', i), only.size());
+    words.push_back(only.substr(i, end - i));
+    i = end + 1;
+  }
+  return words;
+}
+
 bool FieldInfo::applies(std::string_view word) const {
-  return options.only.empty() ||
-         std::find(options.only.begin(), options.only.end(), word) != options.only.end();
+  if (options.only.empty()) return true;
+  const std::vector<std::string_view> words = options.only_words();
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 void ObjectInfo::fail_unknown(const YamlNode::Entry& entry, const std::string& word) const {

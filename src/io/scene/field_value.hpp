@@ -37,8 +37,10 @@ struct FieldOptions {
   double hi = std::numeric_limits<double>::infinity();
   bool positive = false;  ///< > 0
   bool required = false;
-  bool scalar_is_z = false;                 ///< a single number stands for (0, 0, number)
-  std::vector<std::string_view> only = {};  ///< words of `type` it applies to; empty: all
+  bool scalar_is_z = false;    ///< a single number stands for (0, 0, number)
+  std::string_view only = {};  ///< words of `type` it applies to: "sphere capsule"; empty: all
+
+  std::vector<std::string_view> only_words() const;
 };
 
 /// The words of an enum in a file.

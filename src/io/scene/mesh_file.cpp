@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // io/scene/mesh_file.cpp: mesh files => corner points, and the hulls they stand for.
 // A mesh mostly stands for its convex hull; its triangles: mesh_triangles.cpp.
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -104,8 +105,38 @@ std::vector<Vec3> read_mesh_points(const std::string& path) {
   return points;
 }
 
-std::vector<std::vector<Vec3>> mesh_hulls(const std::string& path, const Vec3& scale, bool pieces,
-                                          bool& exact) {
+namespace {
+
+/// Two copies of points that lie in one plane, apart by a share of their extent; false where they
+/// do not lie in one.
+bool thicken(std::vector<Vec3>& points) {
+  constexpr double kFlat = 1e-8;  // of the extent
+  Vec3 middle = Vec3::Zero();
+  for (const Vec3& p : points) middle += p / static_cast<double>(points.size());
+  Mat3 spread = Mat3::Zero();
+  double extent = 0;
+  for (const Vec3& p : points) {
+    spread += (p - middle) * (p - middle).transpose();
+    extent = std::max(extent, 2 * (p - middle).norm());
+  }
+  const Eigen::SelfAdjointEigenSolver<Mat3> axes(spread);
+  const Vec3 normal = axes.eigenvectors().col(0);
+  // Points on one line are no plane: nothing makes a body of these.
+  if (!(axes.eigenvalues()[1] > kFlat * axes.eigenvalues()[2])) return false;
+  for (const Vec3& p : points)
+    if (std::abs(normal.dot(p - middle)) > kFlat * extent) return false;
+  const Vec3 up = 0.5 * kFlatThickness * extent * normal;
+  const std::size_t count = points.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    points.push_back(points[i] - up);
+    points[i] += up;
+  }
+  return true;
+}
+
+}  // namespace
+
+MeshHulls mesh_hulls(const std::string& path, const Vec3& scale, bool pieces) {
   std::vector<Vec3> points = read_mesh_points(path);
   for (Vec3& p : points) p = p.cwiseProduct(scale);
   std::vector<std::size_t> ends;  // of the objects, in points
@@ -115,18 +146,18 @@ std::vector<std::vector<Vec3>> mesh_hulls(const std::string& path, const Vec3& s
     throw Error(path, "has " + std::to_string(ends.size()) + " objects; allowed: at most " +
                           std::to_string(kMaxPieces));
   if (ends.empty()) ends = {points.size()};
-  std::vector<std::vector<Vec3>> hulls;
-  exact = true;
+  MeshHulls out;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
     bool one = true;
-    hulls.push_back(hull_points({points.begin() + static_cast<std::ptrdiff_t>(begin),
-                                 points.begin() + static_cast<std::ptrdiff_t>(end)},
-                                path, one));
-    exact = exact && one;
+    std::vector<Vec3> piece{points.begin() + static_cast<std::ptrdiff_t>(begin),
+                            points.begin() + static_cast<std::ptrdiff_t>(end)};
+    if (thicken(piece)) out.thickened = true;
+    out.hulls.push_back(hull_points(piece, path, one));
+    out.exact = out.exact && one;
     begin = end;
   }
-  return hulls;
+  return out;
 }
 
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,

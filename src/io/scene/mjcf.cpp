@@ -443,7 +443,11 @@ void MjcfReader::read_spring(const Element& e, RobotJoint& joint) {
   };
   const bool hinge = joint.motion == RobotMotion::Hinge;
   const auto turn = [&](double x) { return hinge ? angle(x) : x; };
-  joint.damping = amount("damping");
+  joint.damping = xml_.number_or(e, "damping", 0);
+  if (joint.damping < 0) {  // it would drive the joint
+    xml_.ignore("negative damping");
+    joint.damping = 0;
+  }
   joint.dry_friction = amount("frictionloss");
   joint.armature = amount("armature");
   joint.stiffness = amount("stiffness");

@@ -319,7 +319,9 @@ bool MjcfReader::mesh_of(const Element& e, ShapeDescription& shape, bool seen_on
       const auto& [file, scale] = found->second;
       const std::string path = mesh_path(e, file, true);
       if (path.empty()) return false;
-      shape.points = mesh_hulls(path, scale, false, exact).front();
+      MeshHulls hulls = mesh_hulls(path, scale, false);
+      hulls.list(name, xml_);
+      shape.points = std::move(hulls.hulls.front());
     }
   } catch (const Error& error) {
     if (seen_only)

@@ -58,6 +58,11 @@ Shape make_shape(const ShapeDescription& s, const std::string& body) {
       const double* x = sized(s.semi_axes, "semi_axes", 3);
       return Shape::ellipsoid(x[0], x[1], x[2], name);
     }
+    case ShapeWord::SuperEllipsoid: {
+      const double* x = sized(s.semi_axes, "semi_axes", 3);
+      const double* e = sized(s.exponents, "exponents", 2);
+      return Shape::super_ellipsoid(x[0], x[1], x[2], e[0], e[1], name);
+    }
     case ShapeWord::Ellipse: {
       const double* x = sized(s.semi_axes, "semi_axes", 2);
       return Shape::ellipse(x[0], x[1], name);

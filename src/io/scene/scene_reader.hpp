@@ -42,9 +42,21 @@ MeshTriangles ply_surface(const std::string& data, const std::string& path);
 MeshTriangles glb_surface(const std::string& data, const std::string& path);
 MeshTriangles msh_surface(const std::string& data, const std::string& path);
 /// hull_points() of a file, each coordinate times its scale: one hull, or with `pieces` one for
-/// every object (a line "o name") of an OBJ file.
-std::vector<std::vector<Vec3>> mesh_hulls(const std::string& path, const Vec3& scale, bool pieces,
-                                          bool& exact);
+/// every object (a line "o name") of an OBJ file. A piece whose corners lie in one plane is given a
+/// thickness of kFlatThickness times its extent.
+inline constexpr double kFlatThickness = 1e-3;
+struct MeshHulls {
+  std::vector<std::vector<Vec3>> hulls;
+  bool exact = true, thickened = false;
+  /// What differs from the file goes to the notes of its reader; `name`: of the mesh.
+  template <class Reader>
+  void list(const std::string& name, Reader& reader) const {
+    if (!exact) reader.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
+    if (thickened)
+      reader.note("mesh '" + name + "' is flat: its hull is a thousandth of its extent thick");
+  }
+};
+MeshHulls mesh_hulls(const std::string& path, const Vec3& scale, bool pieces);
 /// At most kMaxHullVertices points whose hull is that of `points`, or nearly so; `exact` says
 /// which.
 std::vector<Vec3> hull_points(const std::vector<Vec3>& points, const std::string& name,

@@ -75,7 +75,7 @@ std::string scene_reference() {
                  : "| field | value | default | |\n| --- | --- | --- | --- |\n";
     for (const io::FieldInfo& field : object->fields) {
       std::string only;
-      for (const std::string_view word : field.options.only)
+      for (const std::string_view word : field.options.only_words())
         only += (only.empty() ? "" : ", ") + std::string(word);
       const bool shown =
           !field.default_text.empty() && !field.options.required && field.default_text.size() < 60;

@@ -88,41 +88,47 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
                {.unit = "m",
                 .positive = true,
                 .required = true,
-                .only = {"sphere", "capsule", "cylinder", "cone", "rounded_hull", "disc",
-                         "stadium"}})
+                .only = "sphere capsule cylinder cone rounded_hull disc stadium"})
           .add("half_length", &T::half_length,
                "of the axis, without the caps; half the height of a cylinder or cone",
                {.unit = "m",
                 .positive = true,
                 .required = true,
-                .only = {"capsule", "stadium", "cylinder", "cone"}})
+                .only = "capsule stadium cylinder cone"})
           .add("half", &T::half,
                "half the edges: 3 numbers, a rectangle or the ground of a height field 2",
                {.unit = "m",
                 .positive = true,
                 .required = true,
-                .only = {"box", "rectangle", "height_field"}})
+                .only = "box rectangle height_field"})
           .add("semi_axes", &T::semi_axes, "3 numbers, an ellipse 2",
-               {.unit = "m", .positive = true, .required = true, .only = {"ellipsoid", "ellipse"}})
+               {.unit = "m",
+                .positive = true,
+                .required = true,
+                .only = "ellipsoid super_ellipsoid ellipse"})
+          .add("exponents", &T::exponents,
+               "e1 and e2 of ((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1: 1 is an "
+               "ellipsoid, less is squarer",
+               {.unit = "-", .lo = 0.4, .hi = 1, .required = true, .only = "super_ellipsoid"})
           .add("major", &T::major, "radius of the ring, about z",
-               {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
+               {.unit = "m", .positive = true, .required = true, .only = "torus"})
           .add("minor", &T::minor, "radius of the tube",
-               {.unit = "m", .positive = true, .required = true, .only = {"torus"}})
+               {.unit = "m", .positive = true, .required = true, .only = "torus"})
           .add("points", &T::points, "their convex hull is the shape; of a mesh the corners",
-               {.unit = "m", .only = {"hull", "polygon", "rounded_hull", "mesh"}})
+               {.unit = "m", .only = "hull polygon rounded_hull mesh"})
           .add("triangles", &T::triangles,
                "numbers of their corners, 3 per triangle, counter-clockwise from outside",
-               {.lo = 0, .only = {"mesh"}})
+               {.lo = 0, .only = "mesh"})
           .add("rows", &T::rows, "of heights, the first at the smallest y",
-               {.lo = 2, .required = true, .only = {"height_field"}})
+               {.lo = 2, .required = true, .only = "height_field"})
           .add("heights", &T::heights, "row after row, each along x",
-               {.unit = "m", .required = true, .only = {"height_field"}})
+               {.unit = "m", .required = true, .only = "height_field"})
           .add("file", &T::file,
                "STL, OBJ or COLLADA instead of points; its convex hull is the shape. A mesh: its "
                "triangles, STL or OBJ",
-               {.only = {"hull", "rounded_hull", "mesh"}})
+               {.only = "hull rounded_hull mesh"})
           .add("scale", &T::scale, "factor on the coordinates of the file",
-               {.positive = true, .only = {"hull", "rounded_hull", "mesh"}})
+               {.positive = true, .only = "hull rounded_hull mesh"})
           .add("position", &T::position, "in the frame of the body", {.unit = "m"})
           .add("orientation", &T::orientation, "in the frame of the body")
           .add("rotation", &T::rotation, "rotation vector instead of a quaternion", {.unit = "rad"})
@@ -185,16 +191,16 @@ const Table<PopulationDescription>& table_of<PopulationDescription>() {
                {.unit = "joint"})
           .add("count", &T::count, "of members, along x, y, z; a random one: in all",
                {.required = true})
-          .add("spacing", &T::spacing, "from member to member", {.unit = "m", .only = {"grid"}})
-          .add("lattice", &T::lattice, "", {.only = {"lattice"}})
+          .add("spacing", &T::spacing, "from member to member", {.unit = "m", .only = "grid"})
+          .add("lattice", &T::lattice, "", {.only = "lattice"})
           .add("distance", &T::distance, "between nearest neighbours; a random one: at least",
-               {.unit = "m", .positive = true, .required = true, .only = {"lattice", "random"}})
+               {.unit = "m", .positive = true, .required = true, .only = "lattice random"})
           .add("position", &T::position, "of the first member",
-               {.unit = "m", .only = {"grid", "lattice"}})
+               {.unit = "m", .only = "grid lattice"})
           .add("lower", &T::lower, "corner of the box that holds the centres",
-               {.unit = "m", .required = true, .only = {"random"}})
+               {.unit = "m", .required = true, .only = "random"})
           .add("upper", &T::upper, "the opposite corner",
-               {.unit = "m", .required = true, .only = {"random"}})
+               {.unit = "m", .required = true, .only = "random"})
           .add("jitter", &T::jitter, "random shift along each axis, at most",
                {.unit = "m", .lo = 0})
           .add("random_orientation", &T::random_orientation, "turn every member at random")
@@ -352,25 +358,24 @@ const Table<JointDescription>& table_of<JointDescription>() {
           .add("anchor_a", &T::anchor_a, "in the frame of a, instead of `anchor`", {.unit = "m"})
           .add("anchor_b", &T::anchor_b, "in the frame of b", {.unit = "m"})
           .add("length", &T::length, "default: as built",
-               {.unit = "m", .positive = true, .only = {"distance"}})
+               {.unit = "m", .positive = true, .only = "distance"})
           .add("start", &T::start, "coordinate as built; distance: its length",
-               {.unit = "m, rad", .only = {"revolute", "prismatic"}})
+               {.unit = "m, rad", .only = "revolute prismatic"})
           .add("lower", &T::lower, "limit of the coordinate",
-               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
-          .add("upper", &T::upper, "",
-               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
+               {.unit = "m, rad", .only = "revolute prismatic distance"})
+          .add("upper", &T::upper, "", {.unit = "m, rad", .only = "revolute prismatic distance"})
           .add("stiffness", &T::stiffness, "spring along the coordinate",
-               {.unit = "N/m, N m/rad", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+               {.unit = "N/m, N m/rad", .lo = 0, .only = "revolute prismatic distance"})
           .add("damping", &T::damping, "",
-               {.unit = "N s/m, N m s/rad", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+               {.unit = "N s/m, N m s/rad", .lo = 0, .only = "revolute prismatic distance"})
           .add("rest", &T::rest, "of the spring; distance: 0 means as built",
-               {.unit = "m, rad", .only = {"revolute", "prismatic", "distance"}})
+               {.unit = "m, rad", .only = "revolute prismatic distance"})
           .add("dry_friction", &T::dry_friction, "force or torque it resists",
-               {.unit = "N, N m", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
+               {.unit = "N, N m", .lo = 0, .only = "revolute prismatic distance"})
           .add("armature", &T::armature, "inertia of the coordinate itself, as of a geared rotor",
-               {.unit = "kg, kg m^2", .lo = 0, .only = {"revolute", "prismatic", "distance"}})
-          .add("motor", &T::motor, "", {.only = {"revolute", "prismatic", "distance"}})
-          .add("follow", &T::follow, "", {.only = {"revolute", "prismatic", "distance"}})
+               {.unit = "kg, kg m^2", .lo = 0, .only = "revolute prismatic distance"})
+          .add("motor", &T::motor, "", {.only = "revolute prismatic distance"})
+          .add("follow", &T::follow, "", {.only = "revolute prismatic distance"})
           .add("collide", &T::collide, "the joined bodies do touch");
   return table;
 }
@@ -385,33 +390,32 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
               "at the centre of mass, at a point, between two points, on nodes, by a formula of "
               "the place; `flow`: the drag of a medium that moves (overdamped law)")
           .add("name", &T::name, "", {.required = true})
-          .add("body", &T::body, "that it acts on", {.required = true, .only = {"body", "point"}})
-          .add("part", &T::part, "a flexible part", {.required = true, .only = {"nodes"}})
+          .add("body", &T::body, "that it acts on", {.required = true, .only = "body point"})
+          .add("part", &T::part, "a flexible part", {.required = true, .only = "nodes"})
           .add("lower", &T::lower, "corner of the box that holds the nodes; mesh frame",
-               {.unit = "m", .only = {"nodes"}})
-          .add("upper", &T::upper, "the opposite corner", {.unit = "m", .only = {"nodes"}})
+               {.unit = "m", .only = "nodes"})
+          .add("upper", &T::upper, "the opposite corner", {.unit = "m", .only = "nodes"})
           .add("force", &T::force, "of nodes: in all, spread evenly",
-               {.unit = "N", .only = {"body", "point", "nodes"}})
-          .add("torque", &T::torque, "", {.unit = "N m", .scalar_is_z = true, .only = {"body"}})
-          .add("point", &T::point, "in the frame of the body", {.unit = "m", .only = {"point"}})
-          .add("body_axes", &T::body_axes, "it turns with the body", {.only = {"body", "point"}})
-          .add("times", &T::times, "of a table of factors",
-               {.unit = "s", .only = {"body", "point"}})
-          .add("factors", &T::factors, "on force and torque", {.only = {"body", "point"}})
-          .add("a", &T::a, "a body", {.required = true, .only = {"spring"}})
-          .add("b", &T::b, "a body or `world`", {.only = {"spring"}})
-          .add("point_a", &T::point_a, "in the frame of a", {.unit = "m", .only = {"spring"}})
-          .add("point_b", &T::point_b, "in the frame of b", {.unit = "m", .only = {"spring"}})
-          .add("stiffness", &T::stiffness, "", {.unit = "N/m", .lo = 0, .only = {"spring"}})
-          .add("damping", &T::damping, "", {.unit = "N s/m", .lo = 0, .only = {"spring"}})
-          .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = {"spring"}})
+               {.unit = "N", .only = "body point nodes"})
+          .add("torque", &T::torque, "", {.unit = "N m", .scalar_is_z = true, .only = "body"})
+          .add("point", &T::point, "in the frame of the body", {.unit = "m", .only = "point"})
+          .add("body_axes", &T::body_axes, "it turns with the body", {.only = "body point"})
+          .add("times", &T::times, "of a table of factors", {.unit = "s", .only = "body point"})
+          .add("factors", &T::factors, "on force and torque", {.only = "body point"})
+          .add("a", &T::a, "a body", {.required = true, .only = "spring"})
+          .add("b", &T::b, "a body or `world`", {.only = "spring"})
+          .add("point_a", &T::point_a, "in the frame of a", {.unit = "m", .only = "spring"})
+          .add("point_b", &T::point_b, "in the frame of b", {.unit = "m", .only = "spring"})
+          .add("stiffness", &T::stiffness, "", {.unit = "N/m", .lo = 0, .only = "spring"})
+          .add("damping", &T::damping, "", {.unit = "N s/m", .lo = 0, .only = "spring"})
+          .add("rest", &T::rest, "default: as built", {.unit = "m", .lo = 0, .only = "spring"})
           .add(
               "formula", &T::formula,
               "force [N], or velocity of the flow [m/s], of x, y, z, r (distance from the origin), "
               "vx, vy, vz, t; one formula serves all components, x is then the component",
-              {.required = true, .only = {"field", "flow"}})
+              {.required = true, .only = "field flow"})
           .add("bodies", &T::bodies, "that it acts on; default: all that move",
-               {.only = {"field", "flow"}});
+               {.only = "field flow"});
   return table;
 }
 
@@ -424,19 +428,18 @@ const Table<ActuatorDescription>& table_of<ActuatorDescription>() {
                    "a force along a joint's coordinate, a wrench on a body, or added to the target "
                    "or the speed of a joint's servo")
           .add("name", &T::name, "", {.required = true})
-          .add("joint", &T::joint, "", {.required = true, .only = {"joint", "target", "speed"}})
+          .add("joint", &T::joint, "", {.required = true, .only = "joint target speed"})
           .add("gear", &T::gear, "force, torque, target or speed of u = 1",
-               {.only = {"joint", "target", "speed"}})
+               {.only = "joint target speed"})
           .add("max_force", &T::max_force, "at which it is cut",
-               {.unit = "N, N m", .lo = 0, .only = {"joint"}})
-          .add("lower", &T::lower, "least u; others are cut to it",
-               {.only = {"joint", "target", "speed"}})
-          .add("upper", &T::upper, "largest u", {.only = {"joint", "target", "speed"}})
-          .add("body", &T::body, "", {.required = true, .only = {"body"}})
-          .add("force", &T::force, "of u = 1", {.unit = "N", .only = {"body"}})
+               {.unit = "N, N m", .lo = 0, .only = "joint"})
+          .add("lower", &T::lower, "least u; others are cut to it", {.only = "joint target speed"})
+          .add("upper", &T::upper, "largest u", {.only = "joint target speed"})
+          .add("body", &T::body, "", {.required = true, .only = "body"})
+          .add("force", &T::force, "of u = 1", {.unit = "N", .only = "body"})
           .add("torque", &T::torque, "of u = 1",
-               {.unit = "N m", .scalar_is_z = true, .only = {"body"}})
-          .add("body_axes", &T::body_axes, "it turns with the body", {.only = {"body"}})
+               {.unit = "N m", .scalar_is_z = true, .only = "body"})
+          .add("body_axes", &T::body_axes, "it turns with the body", {.only = "body"})
           .add("control", &T::control, "u, constant")
           .add("times", &T::times, "of a table of u, linear in between", {.unit = "s"})
           .add("values", &T::values, "of the table");

@@ -55,6 +55,7 @@ struct Choices<ShapeWord> {
       {"hull", ShapeWord::Hull},
       {"half_space", ShapeWord::HalfSpace},
       {"ellipsoid", ShapeWord::Ellipsoid},
+      {"super_ellipsoid", ShapeWord::SuperEllipsoid},
       {"cylinder", ShapeWord::Cylinder},
       {"cone", ShapeWord::Cone},
       {"torus", ShapeWord::Torus},

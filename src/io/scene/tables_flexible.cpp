@@ -36,27 +36,23 @@ const Table<FlexibleDescription>& table_of<FlexibleDescription>() {
                    "and `disc` lie about it; `rectangle` and `disc` are planar")
           .add("name", &T::name, "default: part and its number")
           .add("size", &T::size, "edges: 3 numbers, a rectangle 2",
-               {.unit = "m", .positive = true, .required = true, .only = {"box", "rectangle"}})
+               {.unit = "m", .positive = true, .required = true, .only = "box rectangle"})
           .add("radius", &T::radius, "",
-               {.unit = "m",
-                .positive = true,
-                .required = true,
-                .only = {"cylinder", "ball", "disc"}})
+               {.unit = "m", .positive = true, .required = true, .only = "cylinder ball disc"})
           .add("length", &T::length, "",
-               {.unit = "m", .positive = true, .required = true, .only = {"cylinder"}})
+               {.unit = "m", .positive = true, .required = true, .only = "cylinder"})
           .add("cells", &T::cells,
                "along each edge; cylinder: across (even) and along; ball, disc: across (even)",
-               {.required = true, .only = {"box", "cylinder", "ball", "rectangle", "disc"}})
+               {.required = true, .only = "box cylinder ball rectangle disc"})
           .add("file", &T::file, "Gmsh .msh (2.x, 4.1) or VTK .vtu, as text",
-               {.required = true, .only = {"file"}})
+               {.required = true, .only = "file"})
           .add("scale", &T::scale, "factor on the coordinates of the file",
-               {.positive = true, .only = {"file"}})
-          .add("nodes", &T::nodes, "their places",
-               {.unit = "m", .required = true, .only = {"mesh"}})
+               {.positive = true, .only = "file"})
+          .add("nodes", &T::nodes, "their places", {.unit = "m", .required = true, .only = "mesh"})
           .add("elements", &T::elements,
                "numbers of their corners, one after the other: 4 per tetrahedron; where all nodes "
                "have z = 0, 3 per triangle",
-               {.required = true, .only = {"mesh"}})
+               {.required = true, .only = "mesh"})
           .add("young", &T::young, "Young's modulus; a planar part has unit thickness",
                {.unit = "Pa", .positive = true})
           .add("poisson", &T::poisson, "below 0.5", {.unit = "-", .lo = -1, .hi = 0.5})

@@ -221,6 +221,10 @@ class UrdfReader {
     const std::string kind = e->Name();
     if (kind == "box") {
       const Vec3 size = xml_.vector(*e, "size", Vec3::Zero());
+      if (size.minCoeff() == 0 && e->Attribute("size") != nullptr) {
+        xml_.ignore("a <box> of size 0");
+        return false;
+      }
       if (!(size.minCoeff() > 0))
         xml_.problem(*e, "'size' of <box> must be three numbers > 0, found '" +
                              xml_.text_or(*e, "size", "") + "'");
@@ -259,10 +263,9 @@ class UrdfReader {
       return {};
     }
     try {
-      bool exact = true;
-      auto hulls = mesh_hulls(path, scale, options_.pieces, exact);
-      if (!exact) xml_.ignore("corners of the hull of '" + name + "' beyond what a hull may have");
-      return hulls;
+      MeshHulls found = mesh_hulls(path, scale, options_.pieces);
+      found.list(name, xml_);
+      return std::move(found.hulls);
     } catch (const Error& error) {
       xml_.problem(e, error.what());
       return {};

@@ -12,7 +12,6 @@
 #include <cmath>
 
 #include "solver/best_answer.hpp"
-#include "solver/bilateral.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_system.hpp"
 #include "solver/polish_run.hpp"
@@ -34,7 +33,6 @@ struct InteriorPointWorkspace::Impl {
   VecX impulse;
   internal::VelocityEquations equations;  // built when the first guess asks for them
   PolishWorkspace polish;
-  BilateralWorkspace bilateral;
 };
 
 InteriorPointWorkspace::InteriorPointWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -336,7 +334,7 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
   w.equations_ready = false;
   MethodResult result = Iteration(problem, scale, settings, limits, w, x).run();
   if (result.outcome == Outcome::Stalled &&
-      bilateral_rows_contradict(problem, scale.v_free, w.bilateral))
+      bilateral_rows_contradict(problem, scale.v_free, w.polish))
     result.outcome = Outcome::Infeasible;
   return result;
 }
