@@ -313,7 +313,8 @@ class Judge {
     const Finding kink = certified ? Finding::UnlabelledKink : Finding::NamedKink;
     const Finding good = certified ? Finding::Right : Finding::Cautious;
     const auto error_to = [&](double value) {
-      return relative(one.gradient - value, one.gradient, value);
+      const double error = relative(one.gradient - value, one.gradient, value);
+      return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
     };
     if (!left.in_range && !right.in_range) return one;
     if (!left.in_range || !right.in_range) {  // at the edge of the range: one side

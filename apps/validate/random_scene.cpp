@@ -75,15 +75,18 @@ struct Drawn {
   Vec3 half = Vec3::Zero();
   double radius = 0, ring = 0;
   std::vector<Vec3> points = {};
-  bool ellipsoid = false;
+  enum class Round : std::uint8_t { None, Ellipsoid, Cylinder, Cone } round = Round::None;
 
   double support(const Vec3& d) const {
-    if (ellipsoid) return half.cwiseProduct(d).norm();
-    double reach = half.cwiseProduct(d.cwiseAbs()).sum() + radius;
+    const double across = radius * std::hypot(d.y(), d.z());
+    if (round == Round::Ellipsoid) return half.cwiseProduct(d).norm();
+    if (round == Round::Cylinder) return half.x() * std::abs(d.x()) + across;
+    if (round == Round::Cone) return std::max(half.x() * d.x(), across - half.x() * d.x());
+    double reach = half.cwiseProduct(d.cwiseAbs()).sum();
     if (ring > 0) reach += ring * std::hypot(d.x(), d.y());
     for (std::size_t i = 0; i < points.size(); ++i)
       reach = i == 0 ? points[i].dot(d) : std::max(reach, points[i].dot(d));
-    return reach;
+    return reach + radius;
   }
 };
 
@@ -118,7 +121,7 @@ Drawn draw_shape(Dice& dice, bool planar) {
     out << "]";
   } else if (planar || dice.chance(0.7)) {
     s.half = Vec3{size(), size(), planar ? 0 : size()};
-    s.ellipsoid = true;
+    s.round = Drawn::Round::Ellipsoid;
     out << "type: " << (planar ? "ellipse" : "ellipsoid") << ", semi_axes: " << s.half;
   } else {
     s.ring = dice.in(0.1, 0.2);
@@ -129,12 +132,42 @@ Drawn draw_shape(Dice& dice, bool planar) {
   return s;
 }
 
+/// Shapes that few scenes have, all spatial.
+Drawn draw_rare_shape(Dice& dice) {
+  Drawn s;
+  Text out(false);
+  if (dice.chance(0.4)) {
+    s.radius = dice.in(0.01, 0.04);
+    out << "type: rounded_hull, radius: " << s.radius << ", points: [";
+    for (int i = 0; i < 4; ++i) {
+      const double z = 0.75 - 0.5 * i, turn = 2.4 * i + dice.in(0, 0.3);
+      const double across = std::sqrt(1 - z * z), length = dice.in(0.06, 0.1);
+      s.points.emplace_back(length * across * std::cos(turn), length * across * std::sin(turn),
+                            length * z);
+      out << (i == 0 ? "" : ", ") << s.points.back();
+    }
+    out << "]";
+  } else {
+    s.round = dice.chance(0.5) ? Drawn::Round::Cylinder : Drawn::Round::Cone;
+    s.radius = dice.in(0.05, 0.15);
+    s.half.x() = dice.in(0.05, 0.15);
+    out << "type: " << (s.round == Drawn::Round::Cone ? "cone" : "cylinder")
+        << ", radius: " << s.radius << ", half_length: " << s.half.x();
+  }
+  s.fields = out.str();
+  return s;
+}
+
 enum class Start { Apart, Near, Rest, Overlap };
 
 class Writer {
  public:
   Writer(std::uint64_t seed, std::uint64_t number)
-      : dice_(seed, number), planar_(dice_.chance(0.5)), out_(planar_) {
+      : dice_(seed, number),
+        more_(seed ^ kGoldenRatio, number),
+        rare_(more_.chance(0.25)),
+        planar_(dice_.chance(0.5)),
+        out_(planar_) {
     events_ = dice_.chance(0.5);
     const bool other_rows = !events_ && dice_.chance(0.12);
     scheme_ = other_rows ? dice_.one_of({"single", "relcp", "multisphere"}) : "manifold";
@@ -157,6 +190,7 @@ class Writer {
     if (dice_.chance(0.9)) write_floor();
     const int bodies = flexible_ ? 1 : dice_.one_of({1, 1, 1, 2, 2, 3, 4});
     for (int i = 0; i < bodies; ++i) write_body(i);
+    if (rare_ && !overdamped_ && more_.chance(0.2)) write_mover();
     if (flexible_) write_flexible();
     if (!flexible_ && dice_.chance(0.3)) write_joint();
     if (!flexible_ && dice_.chance(0.25)) write_force();
@@ -186,8 +220,12 @@ class Writer {
 
   void write_floor() {
     tilt_ = dice_.chance(0.3) ? dice_.in(-0.4, 0.4) : 0;
-    out_ << "  - {name: floor, motion: fixed, shapes: {type: "
-         << (planar_ ? "half_plane" : "half_space") << ", material: ground}";
+    const bool slab = rare_ && more_.chance(0.3);
+    const char* shape = planar_ ? "half_plane" : "half_space";
+    if (slab)
+      shape = planar_ ? "rectangle, half: [3, 0.1], position: [0, -0.1]"
+                      : "box, half: [3, 3, 0.1], position: [0, 0, -0.1]";
+    out_ << "  - {name: floor, motion: fixed, shapes: {type: " << shape << ", material: ground}";
     if (planar_) {
       out_ << ", angle: " << tilt_;
       up_ = {-std::sin(tilt_), std::cos(tilt_), 0};
@@ -259,7 +297,8 @@ class Writer {
   }
 
   void write_body(int i) {
-    const Drawn shape = draw_shape(dice_, planar_);
+    Drawn shape = draw_shape(dice_, planar_);
+    if (rare_ && !planar_ && more_.chance(0.5)) shape = draw_rare_shape(more_);
     const Vec3 turn = draw_turn();
     out_ << "  - name: b" << i << "\n    position: " << place(i, shape, exp_rotation(turn)) << "\n";
     if (planar_) {
@@ -285,6 +324,16 @@ class Writer {
     } else if (dice_.chance(0.1)) {
       out_ << "    mass: " << dice_.decades(0.1, 20) << "\n";
     }
+  }
+
+  /// A body that comes from the side with a motion of its own.
+  void write_mover() {
+    const Vec3 side = planar_ ? Vec3::UnitX() : Vec3::UnitY();
+    out_ << "  - name: mover\n    motion: kinematic\n    position: "
+         << Vec3(positions_[0] - 0.35 * side) << "\n    velocity: " << Vec3(more_.in(0.2, 3) * side)
+         << "\n    shapes: {type: "
+         << (planar_ ? "rectangle, half: [0.08, 0.1]" : "box, half: [0.1, 0.08, 0.1]")
+         << ", material: ground}\n";
   }
 
   /// A small block beside the bodies, a little above the floor.
@@ -324,7 +373,17 @@ class Writer {
         out_ << ", stiffness: " << dice_.decades(1, 1000)
              << ", damping: " << dice_.one_of({0.0, 0.1, 1.0});
       if (dice_.chance(0.15)) out_ << ", dry_friction: " << dice_.decades(0.01, 10);
-      if (kind != "distance" && dice_.chance(0.2)) {
+      if (rare_ && more_.chance(0.3)) out_ << ", armature: " << more_.decades(1e-3, 1);
+      if (rare_ && more_.chance(0.5)) {
+        const bool servo = kind == "distance" || more_.chance(0.7);
+        out_ << ", motor: {kind: " << (servo ? "servo" : "position")
+             << ", target: " << more_.in(0.1, 0.6);
+        if (servo)
+          out_ << ", stiffness: " << more_.decades(1, 1000)
+               << ", damping: " << more_.one_of({0.0, 0.1, 5.0});
+        if (more_.chance(0.5)) out_ << ", max_force: " << more_.decades(0.1, 100);
+        out_ << "}";
+      } else if (kind != "distance" && dice_.chance(0.2)) {
         out_ << ", motor: {kind: velocity, velocity: " << dice_.in(-2, 2);
         if (dice_.chance(0.5)) out_ << ", max_force: " << dice_.decades(0.1, 100);
         out_ << "}";
@@ -373,7 +432,8 @@ class Writer {
          << std::clamp(static_cast<int>(time / h_), 1, 10) << "}\n";
   }
 
-  Dice dice_;
+  Dice dice_, more_;  // `more_`: of what only few scenes have, so that the others stay as they were
+  bool rare_;
   bool planar_;
   Text out_;
   bool events_ = false, overdamped_ = false, flexible_ = false;

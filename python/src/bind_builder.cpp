@@ -168,7 +168,8 @@ void bind_shape(nb::module_& m) {
             return Shape::super_ellipsoid(x, y, z, e1, e2);
           },
           nb::arg("semi_x"), nb::arg("semi_y"), nb::arg("semi_z"), nb::arg("e1"), nb::arg("e2"),
-          "((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1, exponents in [0.4, 1].")
+          "Semi-axes; exponents e1 (towards z) and e2 (around z): 1 is an ellipsoid, 0.4 nearly a "
+          "box.")
       .def_static(
           "torus", [](double major, double minor) { return Shape::torus(major, minor); },
           nb::arg("major"), nb::arg("minor"), "Axis z of the shape.")

@@ -109,8 +109,7 @@ double bias_of(const Contact& contact, const Side (&sides)[2], const VecX& v, co
   data.restitution = settings.restitution_scale * block.material.restitution;
   const bool compliant = block.material.compliance > 0;
   bool bounces = false;
-  if (settings.restitution && (compliant || !settings.impacts_located) &&
-      block.material.restitution > 0) {
+  if (settings.restitution && !settings.impacts_located && block.material.restitution > 0) {
     data.approach = row_rate(sides, contact.normal, v);
     const bool approaches = data.approach < -settings.restitution_threshold && data.approach < 0;
     const bool closes =

@@ -313,9 +313,9 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
     r.inputs().scale += y[0] * epsilon * approach;
   } else if (block.branch != BiasBranch::None && block.branch != BiasBranch::DeadBand) {
     if (block.branch == BiasBranch::Trial) add_approach(-y[0]);
-    const double factor = block.branch == BiasBranch::Overlap ? beta : 1.0;
-    c.by_gap += y[0] * factor / h;
-    r.inputs().duration -= y[0] * factor * c.gap / (h * h);
+    const bool overlap = block.branch == BiasBranch::Overlap;
+    c.by_gap += y[0] * (overlap ? beta : 1.0) / h;
+    if (!overlap) r.inputs().duration -= y[0] * c.gap / (h * h);
   }
   if (block.material.compliance > 0) {
     by_compliance = y[0] * lambda[0] / (h * h);

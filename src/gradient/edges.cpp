@@ -260,7 +260,8 @@ void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>
 }
 
 void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                std::span<const ContactBlock> blocks, std::vector<EdgeParameter>& edges) {
+                std::span<const ContactBlock> blocks, double tolerance,
+                std::vector<EdgeParameter>& edges) {
   const VecX& x = parameters.values;
   const auto note = [&](Index place, bool given) {
     const EdgeParameter one{place, given};
@@ -315,10 +316,13 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
       record, record.solution.lambda, blocks,
       [&](Index, const Contact& contact, const ContactBlock& block, double) {
         // A bounce would leave a gap open that is closed without one.
-        const bool soft = block.material.compliance > 0;
+        // In overlap min(βΦ/h, ε D_n v) is 0 to rounding either way where β = 0; else, as for soft
+        // contacts, either asks for more where the gap is 0 to the tolerance.
+        const bool either = (record.rows.beta > 0 || block.material.compliance > 0) &&
+                            contact.gap >= -tolerance * contact.size;
         const bool jumps = record.kind != SolveKind::Impact && block.material.restitution == 0 &&
-                           contact.gap > 0 && record.rows.restitution &&
-                           (soft || !record.rows.impacts_located);
+                           (contact.gap > 0 || either) && record.rows.restitution &&
+                           !record.rows.impacts_located;
         note_all(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material, true,
                  jumps, block.material.friction == 0 && block.dim > 1);
         if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;

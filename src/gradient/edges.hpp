@@ -23,8 +23,10 @@ void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
                 const SolveInputs& direction, SolveOutputs& changes);
 
 /// The coefficients at an edge of the contacts of a solve that push: added to `edges`, by place.
+/// `tolerance`: of gaps that count as closed, of the smaller shape.
 void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                std::span<const ContactBlock> blocks, std::vector<EdgeParameter>& edges);
+                std::span<const ContactBlock> blocks, double tolerance,
+                std::vector<EdgeParameter>& edges);
 /// The inputs that `kink`, of size 1, changes with: added to `open` with the step (controls) and
 /// the reason of `as`.
 void find_open(const StepCotangent& kink, const Parameters& parameters, double h,

@@ -602,7 +602,7 @@ void follow_element(R& r, const Joint& j, JointUse use, double beta) {
   T value = rate_of(row, twists_of(r, j, use)) - ratio * rate_of(other, twists_of(r, leader, use));
   if (use == JointUse::Position || beta > 0) {
     const T psi = follow_residual<T>(j, f, leader, g, ratio, r.parameter(j.follow.offset));
-    value += use == JointUse::Position ? psi : psi * T(beta) / r.duration();
+    value += use == JointUse::Position ? psi : psi * T(beta / r.x.record.duration);
   }
   r.bilateral(j.follow.row, value);
   const T gamma(r.x.answer.gamma[j.follow.row]);
@@ -625,7 +625,7 @@ void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
     if (use == JointUse::Position || beta > 0) {
       const T psi = joint_residual<T>(j.kind, j.planar, i, f,
                                       j.length == kNone ? T(0) : r.parameter(j.length));
-      value += use == JointUse::Position ? psi : psi * T(beta) / r.duration();
+      value += use == JointUse::Position ? psi : psi * T(beta / r.x.record.duration);
     }
     r.bilateral(j.row_begin + i, value);
     put_pair(r, j, along_row<T>(row, T(gamma[j.row_begin + i])), 1);
@@ -636,7 +636,7 @@ void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
   const bool position = j.motor.kind == MotorKind::Position;
   if (use == JointUse::Step) {
     value += drive_of(r, j, t, h);
-    if (position && beta > 0) value += motor_error(r, j, f, t) * T(beta) / r.duration();
+    if (position && beta > 0) value += motor_error(r, j, f, t) * T(beta / h);
   } else if (use == JointUse::Impact) {
     value -= r.parameter(j.motor.velocity);
     if (position) {
@@ -673,7 +673,7 @@ Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index 
   };
   const auto limit = [&](double sign, Index at) {
     const T gap = (s - r.parameter(at)) * T(sign);
-    put(sign, gap * T(step && value_of(gap) < 0 ? beta : 1.0) / h);
+    put(sign, step && value_of(gap) < 0 ? gap * T(beta / value_of(h)) : gap / h);
   };
   if (j.lower != kNone) limit(1, j.lower);
   if (j.upper != kNone) limit(-1, j.upper);

@@ -55,6 +55,10 @@ double feature_margin(const Model& model, const Parameters& parameters, const Ve
     case FeatureKind::VertexEdge:
     case FeatureKind::VertexFace:
       return first.at_vertex(f.first, contact.normal);
+    case FeatureKind::ClippedEdge:  // as deep from end to end where it lies flush
+      return std::abs(first.edge(first.view.topology->edges[f.first]).dot(contact.normal));
+    case FeatureKind::ClippedVertex:
+      return second.at_vertex(f.second, contact.normal);
     case FeatureKind::EdgeEdge:
       return first.edge(first.view.topology->edges[f.first])
           .cross(second.edge(second.view.topology->edges[f.second]))

@@ -130,8 +130,7 @@ inline void bilateral_adjoint(Pull& r, const Joint& j, JointUse use, double beta
     if (j.planar) f.angle += (k == 0 ? 1 : -1) * r.x.record.q[body.q_begin + 2];
     prescribed = prescribed || (use != JointUse::Position && !body.is_dynamic());
   }
-  const double h = r.x.record.duration;
-  const double factor = use == JointUse::Position ? 1 : beta > 0 ? beta / h : 0;
+  const double factor = use == JointUse::Position ? 1 : beta > 0 ? beta / r.x.record.duration : 0;
   JointFramesAdjoint by;
   for (Index i = 0; i < j.row_count; ++i) {
     const double y = r.weights().equations.bilateral[j.row_begin + i];
@@ -143,11 +142,6 @@ inline void bilateral_adjoint(Pull& r, const Joint& j, JointUse use, double beta
         add_twist(*bodies[0], y * row.linear_a, y * row.angular_a, r.inputs().v);
       if (bodies[1] != nullptr && !bodies[1]->is_dynamic())
         add_twist(*bodies[1], y * row.linear_b, y * row.angular_b, r.inputs().v);
-    }
-    if (use != JointUse::Position && beta > 0) {
-      const double length = j.length == kNone ? 0 : values[j.length];
-      r.inputs().duration -=
-          y * factor * joint_residual<double>(j.kind, j.planar, i, f, length) / h;
     }
   }
   if (j.length != kNone && r.x.with_parameters) r.inputs().parameters[j.length] += by.length;

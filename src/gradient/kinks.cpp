@@ -50,12 +50,16 @@ class Finder {
   void find_closed() {
     const std::vector<Contact>& contacts = r_.contacts.contacts;
     const bool impact = r_.kind == SolveKind::Impact;
-    if (r_.pinned || (!impact && r_.rows.beta == 1)) return;
+    if (!impact && r_.rows.beta == 1) return;
     for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
       if (!pushes(blocks_[c]) || blocks_[c].material.compliance > 0) continue;
       // The bias is ε D_n v, whatever the gap.
       if (!impact && blocks_[c].branch == BiasBranch::Restitution) continue;
-      if (std::abs(contacts[c].gap) > tolerance(contacts[c])) continue;
+      // The gap of a record counts as closed in an impact; its points are kept.
+      const Contact& contact = contacts[c];
+      const double gap =
+          impact ? (contact.point_a - contact.point_b).dot(contact.normal) : contact.gap;
+      if (std::abs(gap) > tolerance(contact)) continue;
       out.scalars.push_back({.gaps = {{c, 1.0}}, .at = KinkScalar::At::Start});
       name_first(name(contacts[c]) + (impact ? " meet at the very start of the step"
                                              : " touch at the start: gap 0 to the tolerance"));

@@ -16,8 +16,9 @@ struct BlockDerivative {
   double by_lo[kMaxLawDim] = {}, by_hi[kMaxLawDim] = {};
   ContactState state[kMaxLawDim] = {};
   double margin = 1;
-  bool closed = false;  // w = 0
-  bool idle = false;    // floating, closed, and without an impulse
+  bool closed = false;    // w = 0
+  bool unloaded = false;  // floating, closed, and without an impulse
+  bool idle = false;      // unloaded, and kept closed
 };
 
 /// At z = λ − τ w~, sizes of whose terms are `size`; `kink`: the element where it is on a border.

@@ -144,6 +144,8 @@ bool Stage::face_may_contradict(std::size_t c, std::size_t other) const {
       would_bounce(c) != would_bounce(other))
     return true;
   if (a.dim == 1) return false;
+  // Rolling friction holds the turn that normals of different speeds ask for.
+  if (a.material.rolling_friction > 0) return true;
   // Soft contacts let the face turn, and friction at other heights then turns it as well.
   if (a.material.compliance > 0) return true;
   // Where one rolls on the other, friction at other heights asks for other speeds.
@@ -209,7 +211,9 @@ bool Stage::may_hold_as_well() {
     const VecX response = N * along;
     if (!(response[0] < 0)) continue;
     const VecX after = w - w[0] / response[0] * response;
-    if (after.tail(law.dim - 1).dot(along.tail(law.dim - 1)) < 0) return true;
+    const auto slides = after.tail(law.dim - 1);
+    // Where joints leave one freedom, what stops the one direction stops all.
+    if (slides.dot(along.tail(law.dim - 1)) < 0 || slides.norm() <= kStill * slip) return true;
   }
   return false;
 }

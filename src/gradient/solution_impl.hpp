@@ -43,6 +43,8 @@ struct SolutionGradient::Impl {
   void differentiate_laws(const ProblemScale& scale);
   /// Rows of pyramids that are on no border: of contacts that stick, or are open.
   void settle_pyramids();
+  /// Contacts without an impulse that no motion the bilateral rows leave can open or close: open.
+  void settle_immobile();
   /// Contacts on a border that another answer, with the same motion, holds strictly inside.
   void settle_redundant();
   /// Some impulses of these blocks, `size` rows, do the same to the velocities as those found and

@@ -63,10 +63,11 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
     }
     out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
-    out.idle = out.state[0] == ContactState::Floating && kink == KinkChoice::Clamp &&
-               settings.mode == GradientMode::Exact &&
-               impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
+    out.unloaded = out.state[0] == ContactState::Floating && settings.mode == GradientMode::Exact &&
+                   impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
+    out.idle = out.unloaded && kink == KinkChoice::Clamp;
   }
+  settle_immobile();
   settle_pyramids();
   settle_redundant();
   for (std::size_t c = 0; c < blocks.size(); ++c) {

@@ -3,6 +3,7 @@
 // A pyramid: λ_f of a contact that sticks are not unique, those of one that is open do nothing.
 // Only
 //   the sums Σ d_i λ_f,i move bodies: stick where the contact holds with less than μ λ_n.
+// A body that joints hold altogether: a contact of it carries nothing, whichever way it is moved.
 // Redundant contacts: λ + ν with D_Cᵀν = 0 is as good an answer as λ. Where one of them is strictly
 //   inside all its cones, every contact of C stays closed under small changes, and the motion has
 //   one derivative; that a solver left a corner of the box without a load says nothing.
@@ -69,6 +70,60 @@ bool is_sliding_row(const CanonicalProblem& p, Index s) {
 }
 
 }  // namespace
+
+void SolutionGradient::Impl::settle_immobile() {
+  if (!settings.settle || !settings.held_open || nc == 0 || p->D.empty() ||
+      settings.mode != GradientMode::Exact)
+    return;
+  const auto held = [&](std::size_t c) {  // by as many rows as its bodies have freedoms, or more
+    const auto bodies = p->D.entries(static_cast<Index>(c));
+    Index freedoms = 0, rows = 0;
+    for (const BlockRows::Entry& body : bodies) freedoms += body.width;
+    for (Index j = 0; j < p->C.row_block_count(); ++j)
+      for (const BlockRows::Entry& other : p->C.entries(j))
+        if (std::ranges::any_of(bodies,
+                                [&](const auto& body) { return body.block == other.block; })) {
+          rows += p->C.dim(j);
+          break;
+        }
+    return rows >= freedoms;
+  };
+  MatX Q;  // the directions that the bilateral rows hold, velocities scaled by √ of the inertia
+  VecX scale;
+  const auto find_held = [&] {
+    scale.setOnes(nv);
+    const double* value = p->H.all_values().data();
+    p->H.for_each_entry([&](Index r, Index s) {
+      if (r == s && *value > 0) scale[r] = 1 / std::sqrt(*value);
+      ++value;
+    });
+    MatX rows(nv, nc);
+    for (Index i = 0; i < nc; ++i) {
+      VecX row = VecX::Zero(nv);
+      p->C.multiply_transpose_add(1, VecX::Unit(nc, i), row);
+      rows.col(i) = row.cwiseProduct(scale);
+      const double size = rows.col(i).norm();
+      if (size > 0) rows.col(i) /= size;
+    }
+    Eigen::ColPivHouseholderQR<MatX> qr(rows);
+    qr.setThreshold(kDependent);
+    Q = MatX(qr.householderQ() * MatX::Identity(nv, qr.rank()));
+  };
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    if (!blocks[c].unloaded || !is_contact(p->laws[c]) || nv > kMostRows || !held(c)) continue;
+    if (Q.size() == 0) find_held();
+    bool moves = false;
+    for (Index r = 0; r < p->laws[c].dim && !moves; ++r) {
+      VecX row = VecX::Zero(nv);
+      p->D.multiply_transpose_add(1, VecX::Unit(nl, offset[c] + r), row);
+      row = row.cwiseProduct(scale).eval();
+      const double size = row.norm();
+      row -= Q * (Q.transpose() * row);
+      moves = row.norm() > kDependent * size;
+    }
+    if (!moves) set_state(blocks[c], p->laws[c].dim, ContactState::Separate);
+  }
+}
 
 void SolutionGradient::Impl::settle_pyramids() {
   if (p->F.empty() || p->D.empty()) return;

@@ -126,6 +126,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   gradient_.reset();  // its memory serves the next
   SolutionGradientSettings how = x.gradient.solution;
   if (index < x.gradient.kinks.size()) how.blocks = x.gradient.kinks[index];
+  how.held_open = record.kind != SolveKind::Projection;
   // Rows found on the way are no face: a change need not keep them consistent.
   if (!x.trials.empty()) how.settle = false;
   gradient_.emplace(assembly_.problem, scale_, record.solution, how, record.residual.value);

@@ -31,6 +31,7 @@ namespace {
 
 constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
 constexpr double kResting = 1e-6;     // of the speeds at an impact: slower contacts rest
+constexpr double kLocated = 1e-3;     // of the tolerance of gaps: ten times what is aimed at
 constexpr double kUnmoved = 1e-12;    // of the speeds at an impact: changes by rounding
 constexpr const char* kSameTime =
     "several contacts close at one time and their bodies meet: only the time of the first is "
@@ -217,6 +218,9 @@ void StepGradient::Impl::find_events() {
       } else {
         event_after[i] = {&here.closing[0], &stages[i + 1].record()};
         ++certificate.impacts;
+        const Contact& first = here.closing[0];
+        if (std::abs(first.gap) > kLocated * settings->projection_tolerance * first.size)
+          blame("an impact was not located to rounding: its time is not known well enough");
       }
       before = i;
       begin = i + 1;
@@ -332,7 +336,8 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   certificate.start_kinks += found.start;
   kinks[i] = std::move(found.scalars);
   if (with_parameters)
-    internal::find_edges(*model, *parameters, r, stage.blocks(), certificate.edges);
+    internal::find_edges(*model, *parameters, r, stage.blocks(), settings->projection_tolerance,
+                         certificate.edges);
 }
 
 void StepGradient::Impl::note_borders(const Stage& stage) {

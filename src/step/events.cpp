@@ -18,12 +18,6 @@ constexpr int kMaxAdvances = 100;  // of the search for the first contact of a p
 constexpr int kMaxLocations = 30;  // intervals tried to locate an impact on their own path
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Gap at which a pair is said to have met: far below the tolerance, so that differences of steps
-/// see a smooth function of the state.
-double meeting_gap(const StepRun& run, const Contact& contact) {
-  return 1e-4 * contact_tolerance(run, contact);
-}
-
 /// The bodies' paths within dt, from a trial solve: δ(τ) = τ v₀ + ½ τ² a, v(τ) = v₀ + τ a.
 class Paths {
  public:
@@ -245,6 +239,10 @@ bool locate_impact(StepRun& run, double left, double& tau, std::vector<Contact>&
 }
 
 }  // namespace
+
+double meeting_gap(const StepRun& run, const Contact& contact) {
+  return 1e-4 * contact_tolerance(run, contact);
+}
 
 bool step_with_events(StepRun& run) {
   Detected& detected = run.work.detected;

@@ -131,11 +131,13 @@ bool resolve_impacts(StepRun& run, const ContactSet& set, bool at_start) {
     if (begin == contacts.size()) return any;
     const Contact& chosen = contacts[begin];
     ContactSet pair;
-    bool pinned = false;  // an overlap that approaches has its impact now, however deep it is
+    // Closed before, to a tolerance that locating an impact goes far below: what approaches has its
+    // impact now, whatever is left of its gap.
+    bool pinned = false;
     for (const Contact& contact : contacts) {
       if (contact.body_a != chosen.body_a || contact.body_b != chosen.body_b || !touches(contact))
         continue;
-      pinned = pinned || (contact.gap < -contact_tolerance(run, contact) &&
+      pinned = pinned || (std::abs(contact.gap) > meeting_gap(run, contact) &&
                           gap_rate(run.model, run.x.q, run.x.v, contact) < 0);
       pair.contacts.push_back(contact);
       pair.contacts.back().gap = 0;

@@ -54,7 +54,8 @@ ContactRowSettings row_settings(const StepRun& run, double dt, bool located, std
   return {.h = dt,
           .friction = run.settings.friction,
           .pyramid_directions = run.settings.pyramid_directions,
-          .beta = baumgarte ? run.settings.baumgarte : 0,
+          // Of a whole step: the rest of one after an impact may be as short as rounding.
+          .beta = baumgarte ? run.settings.baumgarte * (dt / run.settings.h) : 0,
           .restitution = run.model.law() == LawOfMotion::Inertial,
           .impacts_located = located,
           .restitution_threshold = restitution_threshold(run),
@@ -204,12 +205,10 @@ bool relinearise(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
 bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
   Timer timer;
   const ContactSet& rows = solved.rows;
-  const double beta =
-      run.settings.stabilisation == Stabilisation::Baumgarte ? run.settings.baumgarte : 0;
   solved.row_settings = row_settings(run, dt, located, rows.contacts.size());
   solved.closing.clear();
   assemble_rows(run.model, run.parameters, run.interval(dt), rows.contacts, solved.row_settings,
-                beta, assembly, rows.flexible);
+                solved.row_settings.beta, assembly, rows.flexible);
   start_from(run.warm, run, dt, assembly, solved);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();

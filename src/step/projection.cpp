@@ -20,6 +20,9 @@ namespace {
 
 constexpr int kMaxRounds = 40;
 constexpr int kPatience = 8;  // rounds that do not make the error smaller
+/// Of the tolerance: a step whose joints are off by less needs no round. Far below it, so that
+/// small changes of the state that bend a joint are undone as large ones are.
+constexpr double kUnbent = 1e-3;
 
 /// Length that joint errors are measured against: the smallest shape of a dynamic body.
 double smallest_size(const StepRun& run) {
@@ -146,9 +149,11 @@ void project_positions(StepRun& run) {
   for (int round = 0;; ++round) {
     find_contacts_at(run, run.x.q, contacts);
     const double error = measure(run, contacts, joint_tolerance);
-    if (error <= 1 && round == 0 && projects && holds && run.record != nullptr)
+    const bool bent = round == 0 && run.report.joint_error > kUnbent * joint_tolerance;
+    const bool done = error <= 1 && !bent;
+    if (done && round == 0 && projects && holds && run.record != nullptr)
       record_idle_round(run, contacts, correction);
-    if (error <= 1 || !projects) break;
+    if (done || !projects) break;
     stalled = error > 0.9 * last && !clipped ? stalled + 1 : 0;
     // Joints that contradict each other have no correction, and what a solver ends with may be far
     // off: a round that made things worse is taken back, and no other is tried.

@@ -211,6 +211,9 @@ void keep_impulses(const StepRun& run, double dt, const Assembly& assembly, cons
 void project_positions(StepRun& run);
 
 // --- events.cpp ---
+/// Gap at which a pair is said to have met: far below the tolerance, so that differences of steps
+/// see a smooth function of the state.
+double meeting_gap(const StepRun& run, const Contact& contact);
 /// The whole step, interrupted at each impact.
 bool step_with_events(StepRun& run);
 

@@ -133,6 +133,29 @@ TEST(GradientEdges, PushForwardHasThemToo) {
   }
 }
 
+// A ball welded where it touches the floor: no motion is left that could open or close the contact,
+// so nothing pushes, and on no border. The weld puts the ball back wherever it is moved.
+TEST(GradientEdges, ContactsOfWhatJointsHoldAreOpen) {
+  for (const bool events : {true, false}) {
+    ModelBuilder b;
+    b.add_material({.name = "m", .friction = 0.5});
+    b.add_body({.name = "floor",
+                .motion = Motion::Fixed,
+                .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+    b.add_body({.name = "ball",
+                .position = {0, 0, 0.1},
+                .shapes = {{.shape = Shape::sphere(0.1), .material = "m"}}});
+    b.add_joint({.name = "hold", .kind = JointKind::Weld, .a = "ball", .anchor = {0.1, 0.3, 0.2}});
+    World w{b.build()};
+    w.settings.solver.tolerance = 1e-13;
+    w.settings.impact_events = events;
+    const RolloutGradient g = gradient(w);
+    EXPECT_TRUE(g.certificate.certified()) << g.certificate.reason << " " << g.certificate.kink;
+    EXPECT_LE(g.q.cwiseAbs().maxCoeff(), 1e-12);
+    EXPECT_LE(g.v.cwiseAbs().maxCoeff(), 1e-12);
+  }
+}
+
 TEST(GradientEdges, HardContactsSayThatComplianceHasNoDerivative) {
   const World w = ball(true, 0.001, {.name = "m", .friction = 0.3});
   const RolloutGradient g = gradient(w);

@@ -4,6 +4,7 @@
 
 #include "orthant/gradient/checker.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "orthant/shape/contacts.hpp"
 
 namespace orthant {
 namespace {
@@ -304,6 +305,33 @@ TEST(PartsGradient, EllipsoidsRollAndTouch) {
               .shapes = {{.shape = Shape::ellipsoid(0.1, 0.2, 0.15), .material = "m"}}});
   const GradientCheck check = expect_exact(b.build(), tight(), 12, 0.8);
   EXPECT_GT(std::abs(row_of(check, "shape/egg.semi_x").gradient), 0);
+}
+
+TEST(PartsGradient, SuperEllipsoidsRollAndTouch) {
+  const Shape die = Shape::super_ellipsoid(0.2, 0.15, 0.1, 0.8, 0.7),
+              stone = Shape::super_ellipsoid(0.1, 0.2, 0.15, 0.6, 0.9);
+  // Two hundredths apart, the die two thousandths above the floor.
+  Pose X{{0, 0, 0.3}, exp_rotation(Vec3(0.3, 0.2, 0.1))};
+  X.x[2] -= distance(die, X, Shape::half_space(), Pose{}).gap - 0.002;
+  Pose Y{{0.5, 0.02, 0.1}, exp_rotation(Vec3(0, 0.4, 0.2))};
+  for (int i = 0; i < 20; ++i) Y.x[0] -= distance(die, X, stone, Y).gap - 0.02;
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.3, .restitution = 0.3});
+  b.add_body(floor_body());
+  b.add_body({.name = "die",
+              .position = X.x,
+              .orientation = X.p,
+              .velocity = {0.5, 0.1, -0.3},
+              .angular_velocity = {0.5, 1, 0.3},
+              .shapes = {{.shape = die, .material = "m"}}});
+  b.add_body({.name = "stone",
+              .motion = Motion::Fixed,
+              .position = Y.x,
+              .orientation = Y.p,
+              .shapes = {{.shape = stone, .material = "m"}}});
+  const GradientCheck check = expect_exact(b.build(), tight(), 12, 0.8);
+  for (const char* name : {"shape/die.semi_x", "shape/die.e1", "shape/die.e2", "shape/stone.e1"})
+    EXPECT_GT(std::abs(row_of(check, name).gradient), 0) << name;
 }
 
 TEST(PartsGradient, SpinningBodiesKeepTheirGyroscopicTerms) {

@@ -243,14 +243,55 @@ TEST(Crowd, ExactAtRestIsSweptToTheRigidLaw) {
   }
 }
 
-TEST(Crowd, IslandsOfFewContactsAreExactHoweverMany) {
-  // 144 balls on the floor, far apart: as many islands of one contact.
+/// Balls on the floor, far apart: as many islands of one contact.
+Model balls_apart(int side) {
   ModelBuilder builder;
   builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
-  for (int i = 0; i < 144; ++i)
-    builder.add_body({.position = Vec3(0.1 * (i % 12), 0.1 * (i / 12), kRadius),
+  for (int i = 0; i < side * side; ++i)
+    builder.add_body({.position = Vec3(0.1 * (i % side), 0.1 * (i / side), kRadius),
                       .shapes = {{.shape = Shape::sphere(kRadius)}}});
-  World world(builder.build(), Accuracy::Fast);
+  return builder.build();
+}
+
+TEST(Crowd, ManyContactsInAllAreACrowd) {
+  World world(balls_apart(46), Accuracy::Fast);
+  const StepReport report = world.step();
+  EXPECT_GE(report.contacts, static_cast<Index>(kCutContacts));
+  EXPECT_EQ(report.accuracy, Accuracy::Fast);
+  EXPECT_LE(report.residual, 1e-3);
+}
+
+TEST(Crowd, FliesLikeTheExactStepWithoutAProblem) {
+  World fast(pile(144, Shape::box(0.02, 0.022, 0.024)), Accuracy::Fast);
+  World exact(fast.model, Accuracy::Exact);
+  for (World* world : {&fast, &exact})
+    for (Index i = 0; i < world->model.dynamic_v_size(); ++i) world->x.v[i] = 0.1 * std::sin(i);
+  for (int i = 0; i < 4; ++i) {
+    const StepReport report = fast.step();
+    EXPECT_EQ(report.contacts, 0);
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_EQ(report.solves, 0);
+    (void)exact.step();
+  }
+  EXPECT_LE((fast.x.q - exact.x.q).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_LE((fast.x.v - exact.x.v).cwiseAbs().maxCoeff(), 1e-13);
+}
+
+TEST(Crowd, LargeExactPilesThatMoveEndWithTheirSweeps) {
+  World world(field(26, 4, LawOfMotion::Inertial, 0.5), Accuracy::Exact);
+  for (Index i = 0; i < 300; ++i) world.x.v[6 * i] = 0.3;
+  const StepReport report = world.step();
+  EXPECT_GT(report.constraints, static_cast<Index>(kCutContacts));
+  EXPECT_EQ(report.method, Method::GaussSeidel);
+  EXPECT_GT(report.outcome, Outcome::Converged);
+  EXPECT_LE(report.outcome, Outcome::Stalled);
+  EXPECT_GT(report.residual, world.settings.solver.tolerance);
+  EXPECT_LT(report.residual, 0.1);
+  EXPECT_LE(world.overlap(), 1e-8);  // positions are projected all the same
+}
+
+TEST(Crowd, IslandsOfFewContactsAreExactUpToManyInAll) {
+  World world(balls_apart(12), Accuracy::Fast);
   for (int i = 0; i < 5; ++i) {
     const StepReport report = world.step();
     EXPECT_GE(report.contacts, 144);

@@ -88,8 +88,10 @@ enum class BiasBranch : std::uint8_t {
 /// What b_n depends on besides the gap.
 template <class T>
 struct NormalBiasT {
-  T h{0};            ///< [s]
-  double beta = 0;   ///< share of an overlap removed in a step [-]
+  T h{0};  ///< [s]
+  /// Share of an overlap removed in the time h [-]. The rate β/h is that of a whole step, whatever
+  /// its intervals: it does not change with h.
+  double beta = 0;
   T restitution{0};  ///< s ε [-]
   T approach{0};     ///< D_n v before the step (Trial: of the trial) [m/s], < 0 when approaching
 };
@@ -103,7 +105,7 @@ T normal_bias(BiasBranch branch, const T& gap, const NormalBiasT<T>& x) {
     case BiasBranch::Clipped:
       return T(0);
     case BiasBranch::Overlap:
-      return gap * T(x.beta) / x.h;
+      return gap * T(x.beta) / T(value_of(x.h));
     case BiasBranch::Restitution:
       return x.restitution * x.approach;
     case BiasBranch::Trial:

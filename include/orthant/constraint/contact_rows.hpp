@@ -28,7 +28,7 @@ struct ContactRowSettings {
   int pyramid_directions = 4;  ///< in space, even; the plane has two
   double beta = 0;             ///< share of an overlap removed in a step
   bool restitution = true;     ///< bounce where a gap closes within the step
-  /// Impacts are located: rigid contacts bounce there, and only compliant ones bounce here.
+  /// Impacts are located: rigid contacts bounce there, and compliant ones are springs.
   bool impacts_located = false;
   double restitution_threshold = 0;  ///< slowest approach that bounces [m/s]
   double restitution_scale = 1;      ///< s: every ε counts s ε

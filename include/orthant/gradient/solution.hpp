@@ -54,6 +54,9 @@ struct SolutionGradientSettings {
   /// Contacts of a pair on a border that another answer with the same motion holds strictly inside
   /// count as inside.
   bool settle = true;
+  /// Contacts without an impulse that no motion the bilateral rows leave can open or close count as
+  /// open. Not in a correction of positions, where what they hold may be put elsewhere.
+  bool held_open = true;
 };
 
 /// What is known about the derivative: read it before trusting the numbers.

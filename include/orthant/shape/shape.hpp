@@ -35,7 +35,7 @@ class Shape {
   static Shape half_space();
   static Shape ellipsoid(double semi_x, double semi_y, double semi_z,
                          std::string_view name = "ellipsoid");
-  /// ((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1: from an ellipsoid (e1 = e2 = 1)
+  /// (|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1: from an ellipsoid (e1 = e2 = 1)
   /// to nearly a box; e1, e2 in [0.4, 1].
   static Shape super_ellipsoid(double semi_x, double semi_y, double semi_z, double e1, double e2,
                                std::string_view name = "super-ellipsoid");

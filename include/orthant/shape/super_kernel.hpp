@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shape/super_kernel.hpp: (semi-axes, exponents, normal) => point of a super-ellipsoid; its volume.
-//   ((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1,   e1, e2 in [kLeastExponent, 1]
-// The support function is the dual norm, in closed form: with q = 2/(2 - e) and w = (a nx, b ny, c
-// nz)
+//   (|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1,   e1, e2 in [kLeastExponent, 1]
+// The support function is the dual norm, in closed form: q = 2/(2 - e), w = (a n_x, b n_y, c n_z),
 //   r = |(w_x, w_y)|_q2,  h(n) = |(r, w_z)|_q1,  and the point with the normal n is its gradient.
 // e = 1 is an ellipsoid, e -> 0 a box. Where w_i = 0 the surface is flat for e < 1: the point moves
 // like |w_i|^(e/(2-e)) there. That power is a line below kFlat, so that derivatives stay finite.

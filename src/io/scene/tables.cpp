@@ -107,8 +107,7 @@ const Table<ShapeDescription>& table_of<ShapeDescription>() {
                 .required = true,
                 .only = "ellipsoid super_ellipsoid ellipse"})
           .add("exponents", &T::exponents,
-               "e1 and e2 of ((|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) = 1: 1 is an "
-               "ellipsoid, less is squarer",
+               "e1 (towards z) and e2 (around z): 1 is an ellipsoid, less is squarer",
                {.unit = "-", .lo = 0.4, .hi = 1, .required = true, .only = "super_ellipsoid"})
           .add("major", &T::major, "radius of the ring, about z",
                {.unit = "m", .positive = true, .required = true, .only = "torus"})
