@@ -448,8 +448,8 @@ TEST(Robot, MeshesOfPackagesAndColladaFiles) {
   EXPECT_THAT(refused(with("none.stl")), AllOf(HasSubstr("r.urdf:3"), HasSubstr("no such file")));
   write_file(folder.file("nan.obj"), "v 0 0 0\nv 1 0 0\nv nan 1 0\nv 0 0 1\n");
   EXPECT_THAT(refused(with("nan.obj")), HasSubstr("nan.obj:3"));
-  write_file(folder.file("flat.obj"), "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n");
-  EXPECT_THAT(refused(with("flat.obj")), HasSubstr("flat.obj"));
+  write_file(folder.file("line.obj"), "v 0 0 0\nv 1 1 0\nv 2 2 0\nv 3 3 0\n");
+  EXPECT_THAT(refused(with("line.obj")), HasSubstr("line.obj"));
   EXPECT_EQ(load(folder, with("none.stl"), ", skip_meshes: true").model.shapes().size(), 0u);
 }
 
