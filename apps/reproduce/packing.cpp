@@ -73,7 +73,9 @@ PackingSample by_plain_gradients(const Model& model, const State& x, int method,
   const double start = processor_seconds();
   for (const SolveTrace::Solve& solve : trace.solves)
     s.failed += !solve_by_plain_gradients(solve.problem, settings.solver.tolerance);
-  s.seconds += (processor_seconds() - start) / kSteps - s.seconds_solve;
+  // What is not solving: of processor time, the solver's of the clock, so no less than nothing.
+  s.seconds =
+      std::max(0.0, own.seconds - own.seconds_solve) + (processor_seconds() - start) / kSteps;
   return s;
 }
 

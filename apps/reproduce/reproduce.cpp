@@ -52,7 +52,7 @@ constexpr std::array kExperiments = {
                Source::Relcp, 20, 600, run_roughness},
     Experiment{"chainmail", "interlaced rings pulled apart", Source::Relcp, 15, 400, run_chainmail},
     Experiment{"heap", "ellipsoids with friction heaped against a wall, against sub-spheres",
-               Source::Relcp, 6, 600, run_heap},
+               Source::Relcp, 6, 3000, run_heap},
     Experiment{"warm_start", "the interior point from the answer of the step before",
                Source::InteriorPoint, 5, 60, run_warm_start},
     Experiment{"balls", "balls in the box: interior-point iterations by size",
