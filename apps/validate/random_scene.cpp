@@ -373,7 +373,8 @@ class Writer {
         out_ << ", stiffness: " << dice_.decades(1, 1000)
              << ", damping: " << dice_.one_of({0.0, 0.1, 1.0});
       if (dice_.chance(0.15)) out_ << ", dry_friction: " << dice_.decades(0.01, 10);
-      if (rare_ && more_.chance(0.3)) out_ << ", armature: " << more_.decades(1e-3, 1);
+      if (rare_ && !overdamped_ && more_.chance(0.3))
+        out_ << ", armature: " << more_.decades(1e-3, 1);
       if (rare_ && more_.chance(0.5)) {
         const bool servo = kind == "distance" || more_.chance(0.7);
         out_ << ", motor: {kind: " << (servo ? "servo" : "position")

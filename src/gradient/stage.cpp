@@ -117,10 +117,10 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   scale_of(assembly_.problem, scale_work_, scale_);
   if (record.kind == SolveKind::Projection) {
     // What a step or a correction has closed is closed to rounding, whose sign says nothing: on the
-    // border within a tenth of the tolerance.
+    // border within the tolerance.
     double size = 1;
     for (const Contact& contact : record.contacts.contacts) size = std::min(size, contact.size);
-    const double closed = 0.1 * settings.projection_tolerance * size;
+    const double closed = settings.projection_tolerance * size;
     scale_.v_free.array() += closed / std::max(x.gradient.solution.floating_tolerance, 1e-15);
   }
   gradient_.reset();  // its memory serves the next

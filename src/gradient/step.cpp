@@ -29,10 +29,11 @@ using internal::Stage;
 
 namespace {
 
-constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
-constexpr double kResting = 1e-6;     // of the speeds at an impact: slower contacts rest
-constexpr double kLocated = 1e-3;     // of the tolerance of gaps: ten times what is aimed at
-constexpr double kUnmoved = 1e-12;    // of the speeds at an impact: changes by rounding
+constexpr double kConsistent = 1e-7;   // worse: the linear system has no solution
+constexpr double kResting = 1e-6;      // of the speeds at an impact: slower contacts rest
+constexpr double kLocated = 1e-3;      // of the tolerance of gaps: ten times what is aimed at
+constexpr double kUncorrected = 1e-6;  // residual of a correction of positions without a solution
+constexpr double kUnmoved = 1e-12;     // of the speeds at an impact: changes by rounding
 constexpr const char* kSameTime =
     "several contacts close at one time and their bodies meet: only the time of the first is "
     "differentiated";
@@ -359,6 +360,10 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
   if (!c.converged) blame("the step did not converge");
   if (settings->max_halvings > 0 && !settings->impact_events)
     blame("the lengths of halved intervals are held");
+  // A step with joints has a round of the projection, needed or not, but where one was taken back.
+  bool corrects = settings->stabilisation != Stabilisation::Projection ||
+                  settings->constraints != ConstraintScheme::Manifold ||
+                  model->bilateral_count() == 0;
   kinks.assign(stages.size(), {});
   for (const Stage& stage : stages) {
     if (!stage.reason().empty()) blame(stage.reason());
@@ -369,6 +374,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.reciprocal_condition = std::min(c.reciprocal_condition, one.reciprocal_condition);
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
+    corrects = corrects || (kind == SolveKind::Projection && one.residual <= kUncorrected);
     note_kinks(static_cast<std::size_t>(&stage - stages.data()), gradient.starts);
     if (one.floating > 0) note_borders(stage);
     const bool last = &stage == &stages.back();
@@ -380,6 +386,8 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
                             one.states[static_cast<std::size_t>(stage.blocks()[i].row)],
                             kind == SolveKind::Impact});
   }
+  if (!corrects)
+    blame("joints and contacts contradict each other: no correction of positions closes both");
 }
 
 void StepGradient::Impl::note_errors() {
