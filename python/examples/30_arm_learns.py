@@ -53,8 +53,8 @@ problem.guess(u=u)
 problem.vary_parameter(names["friction"], 0.05, 1.0)
 problem.vary_parameter(names["mass"], 0.2, 5.0)
 for body, signal in [("block", "y"), ("upper", "y"), ("lower", "x"), ("lower", "y")]:
-    x = seen.of(body, signal)
-    problem.track(body, signal, x + 5e-4 * rng.standard_normal(x.shape), weight=100)
+    path = np.asarray(seen.of(body, signal))
+    problem.track(body, signal, path + 5e-4 * rng.standard_normal(path.shape), weight=100)
 best = problem.solve("gauss_newton", progress=False)
 found = {what: best.values[name] for what, name in names.items()}
 print(", ".join(f"{what} {value:.3f} ({truth[what]})" for what, value in found.items()))
