@@ -161,7 +161,7 @@ MethodResult run_pair_blocks(const MethodCall& call) {
       factorises_soon(call)
           ? internal::solve_pair_newton(call.p, call.scale, {}, call.limits, work.pair_newton,
                                         call.x)
-          : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
+          : internal::solve_working_set(call.p, call.scale, {}, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
   if (has_ended(first)) return first;
   return joined(
@@ -176,7 +176,7 @@ MethodResult run_lemke(const MethodCall& call) {
 }
 
 MethodResult run_enumeration(const MethodCall& call) {
-  return solve_enumeration(call.p, call.scale, {}, call.limits, call.x);
+  return solve_enumeration(call.p, call.scale, call.limits, call.x);
 }
 
 MethodResult run_polish(const MethodCall& call) {
