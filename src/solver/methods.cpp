@@ -140,9 +140,14 @@ MethodResult newton_in_velocities(const MethodCall& call) {
 // --- interior point ---
 
 MethodResult run_interior_point(const MethodCall& call) {
-  return solve_interior_point(call.p, call.scale,
-                              {.warm_start = call.warm, .crossover = call.by_name}, call.limits,
-                              call.work.interior_point, call.x);
+  // A pile: the smallest matrix pays, and the polish that follows restores lost digits.
+  const bool many = call.p.C.empty() && call.p.block_count() > call.settings.many_blocks;
+  const InteriorPointSettings settings{
+      .form = many ? InteriorPointForm::Velocity : InteriorPointForm::Saddle,
+      .warm_start = call.warm,
+      .crossover = call.by_name};
+  return solve_interior_point(call.p, call.scale, settings, call.limits, call.work.interior_point,
+                              call.x);
 }
 
 // --- orthant rows ---
