@@ -11,7 +11,8 @@
 namespace orthant {
 namespace {
 
-constexpr Index kMaxBlock = 16;  // of BlockLu
+constexpr Index kMaxBlock = 16;    // of BlockLu
+constexpr Index kManyBlocks = 30;  // from here on panels are faster than blocks
 
 /// call(n) with the sizes of bodies known to the compiler.
 template <class Call>
@@ -24,6 +25,13 @@ template <class Call>
 void sort_unique(std::vector<Index>& list) {
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+bool is_symmetric(const double* a, Index n) {
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < i; ++j)
+      if (a[i * n + j] != a[j * n + i]) return false;
+  return true;
 }
 
 bool is_zero(const double* a, Index size) {
@@ -230,6 +238,7 @@ void VelocitySystem::find_places(const VelocityMatrix& H, const BlockRows& C, co
 }
 
 void VelocitySystem::analyze(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D) {
+  symmetric_ = false;
   if (knows(H, C, D)) return;
   key_.clear();
   (void)each_run(H, C, D, [&](const Index* first, std::size_t count) {
@@ -255,6 +264,7 @@ void VelocitySystem::analyze(const VelocityMatrix& H, const BlockRows& C, const 
   find_order(C);
   find_places(H, C, D);
   lu_.analyze(matrix_, order_);
+  symmetric_known_ = false;
 }
 
 bool VelocitySystem::factorize(const VelocityMatrix& H, const BlockRows& C,
@@ -288,15 +298,80 @@ bool VelocitySystem::factorize(const VelocityMatrix& H, const BlockRows& C,
     double* diagonal = A + delta_place_[i];
     for (Index r = 0; r < d; ++r) diagonal[r * d + r] = delta[C.row_begin(i) + r];
   }
+  symmetric_ = C.empty() && velocity_blocks_ >= kManyBlocks && H.is_symmetric();
   const double* W = weights.data();
   place = D_place_.data();
   for (Index c = 0; c < D.row_block_count(); ++c) {
     const Index square = D.dim(c) * D.dim(c);
     if (!is_zero(W, square)) add_product(D, c, W, place, A);
+    symmetric_ = symmetric_ && is_symmetric(W, D.dim(c));
     W += square;
     place += D.entries(c).size() * D.entries(c).size();
   }
+  if (symmetric_) {
+    if (!symmetric_known_) analyze_symmetric(H);
+    double* values = upper_.valuePtr();
+    for (const std::size_t from : upper_place_) *values++ = A[from];
+    if (ldlt_.factorize(upper_)) return true;
+    symmetric_ = false;  // not positive to rounding
+  }
   return lu_.factorize(matrix_);
+}
+
+/// The upper triangle by columns. Blocks on the diagonal are whole, so that all columns of a block
+/// have the same rows.
+void VelocitySystem::analyze_symmetric(const VelocityMatrix& H) {
+  const Index n = velocity_blocks_;
+  std::vector<Index> rank(static_cast<std::size_t>(n)), at(static_cast<std::size_t>(n));
+  row_of_.clear();
+  for (Index k = 0; k < n; ++k) {
+    const Index b = order_[k];
+    rank[b] = k;
+    at[b] = static_cast<Index>(row_of_.size());
+    for (Index r = 0; r < H.block_size(b); ++r) row_of_.push_back(H.block_begin(b) + r);
+  }
+  upper_place_.clear();
+  std::vector<Index> inner, outer = {0}, above;
+  for (const Index b : order_) {
+    above.clear();
+    for (const BlockRows::Entry& entry : matrix_.entries(b))
+      if (rank[entry.block] <= rank[b]) above.push_back(rank[entry.block]);
+    std::sort(above.begin(), above.end());
+    for (Index c = 0; c < H.block_size(b); ++c) {
+      for (const Index k : above) {
+        const Index other = order_[k], width = H.block_size(other);
+        // Row c of block row b, which is column c of the block above the diagonal.
+        const std::size_t row = place_of(b, other) + static_cast<std::size_t>(c * width);
+        for (Index r = 0; r < width; ++r) {
+          inner.push_back(at[other] + r);
+          upper_place_.push_back(row + static_cast<std::size_t>(r));
+        }
+      }
+      outer.push_back(static_cast<Index>(inner.size()));
+    }
+  }
+  upper_.resize(H.rows(), H.rows());
+  upper_.resizeNonZeros(static_cast<Index>(inner.size()));
+  std::copy(inner.begin(), inner.end(), upper_.innerIndexPtr());
+  std::copy(outer.begin(), outer.end(), upper_.outerIndexPtr());
+  ldlt_.analyze(upper_, Ordering::Natural);
+  symmetric_known_ = true;
+}
+
+void VelocitySystem::solve_symmetric(const VecX& right, VecX& x) {
+  permuted_.resize(right.size());
+  for (std::size_t i = 0; i < row_of_.size(); ++i) permuted_[i] = right[row_of_[i]];
+  ldlt_.solve(permuted_, solved_);
+  x.resize(right.size());
+  for (std::size_t i = 0; i < row_of_.size(); ++i) x[row_of_[i]] = solved_[i];
+}
+
+void VelocitySystem::solve(const VecX& right, VecX& x) {
+  symmetric_ ? solve_symmetric(right, x) : lu_.solve(right, x);
+}
+
+void VelocitySystem::solve_transpose(const VecX& right, VecX& x) {
+  symmetric_ ? solve_symmetric(right, x) : lu_.solve_transpose(right, x);
 }
 
 }  // namespace orthant

@@ -10,7 +10,8 @@
 // row block of C. A row block of C is eliminated once at most one of its velocity blocks is left:
 // its pivot is then C H⁻¹ Cᵀ of those that are gone, never δ alone. Within that rule the order is
 // minimum degree, which goes from the leaves of a tree to its root and fills in nothing: work and
-// memory are linear in the links.
+// memory are linear in the links. Many blocks without C and with symmetric values are factorised as
+// L D Lᵀ in dense panels, all else by a block LU.
 #pragma once
 
 #include <span>
@@ -18,6 +19,7 @@
 
 #include "math/block_lu.hpp"
 #include "orthant/math/block_rows.hpp"
+#include "orthant/math/factorisation.hpp"
 #include "orthant/math/velocity_matrix.hpp"
 
 namespace orthant {
@@ -41,13 +43,19 @@ class VelocitySystem {
                  const BlockRows& D, std::span<const double> weights);
 
   /// right = (r; s), x = (v; γ).
-  void solve(const VecX& right, VecX& x) { lu_.solve(right, x); }
+  void solve(const VecX& right, VecX& x);
   /// The same with the transposed matrix.
-  void solve_transpose(const VecX& right, VecX& x) { lu_.solve_transpose(right, x); }
+  void solve_transpose(const VecX& right, VecX& x);
 
   /// Velocity blocks, then row blocks of C, in the order they are eliminated.
   std::span<const Index> order() const { return order_; }
-  double flops() const { return lu_.flops(); }  ///< multiply-adds of one factorisation
+  /// Multiply-adds of one factorisation, and of one solve, roughly.
+  double flops() const { return symmetric_ ? ldlt_.flops() : lu_.flops(); }
+  double solve_flops() const {
+    return 2 * static_cast<double>(symmetric_
+                                       ? ldlt_.nonzeros()
+                                       : static_cast<std::int64_t>(matrix_.all_values().size()));
+  }
 
  private:
   void find_graph(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
@@ -55,6 +63,8 @@ class VelocitySystem {
   void find_order(const BlockRows& C);
   void find_places(const VelocityMatrix& H, const BlockRows& C, const BlockRows& D);
   std::size_t place_of(Index i, Index j) const;
+  void analyze_symmetric(const VelocityMatrix& H);
+  void solve_symmetric(const VecX& right, VecX& x);
 
   Index velocity_blocks_ = 0, bilateral_blocks_ = 0;
   BlockRows matrix_;
@@ -63,6 +73,14 @@ class VelocitySystem {
   std::vector<std::size_t> C_place_;  // of each entry of C, each followed by that across
   std::vector<std::size_t> D_place_;  // of each pair of entries of a row block of D
   std::vector<std::size_t> delta_place_;  // of the diagonal block of each row block of C
+
+  // Symmetric values: the upper triangle in the order of elimination, analysed when first needed.
+  bool symmetric_ = false, symmetric_known_ = false;
+  SparseLdlt ldlt_;
+  SparseMatrix upper_;
+  std::vector<std::size_t> upper_place_;  // of each of its numbers in matrix_
+  std::vector<Index> row_of_;             // of each row of upper_
+  VecX permuted_, solved_;
 
   // The pattern analysed, and scratch of the analysis.
   std::vector<Index> key_, graph_key_, seen_, block_of_, order_;

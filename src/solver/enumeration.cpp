@@ -75,10 +75,11 @@ double nonnegative_least_squares(const MatX& A, const VecX& y, const std::vector
   return (A * x - y).norm();
 }
 
+constexpr double kRounding = 1e-10;  // how negative a z or w of unit scale may be
+
 /// The bases of a mixed LCP, one at a time.
 struct BasisSearch {
   const MixedLcp& lcp;
-  double tolerance;
   double size = lcp.size() > 0 ? lcp.q.cwiseAbs().maxCoeff() : 0.0;
   bool singular = false;  // the basis at hand
   VecX z = VecX::Zero(lcp.size());
@@ -86,7 +87,7 @@ struct BasisSearch {
   bool feasible() const {
     if (lcp.size() == 0) return true;
     const VecX s = lcp.M * z + lcp.q;
-    const double slack = tolerance * (size + z.cwiseAbs().maxCoeff());
+    const double slack = kRounding * (size + z.cwiseAbs().maxCoeff());
     for (Index i = 0; i < lcp.size(); ++i) {
       const bool good =
           lcp.is_free[i] ? std::abs(s[i]) <= 1e2 * slack
@@ -139,13 +140,12 @@ struct BasisSearch {
 
 }  // namespace
 
-AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale,
-                           const EnumerationSettings& settings) {
+AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale) {
   ORTHANT_ASSERT(p.is_local());
   MixedLcp lcp;
   lcp.build(p, scale);
   ORTHANT_ASSERT(lcp.pair_count <= kMaxEnumeratedPairs);
-  BasisSearch search{lcp, settings.tolerance};
+  BasisSearch search{lcp};
   AllSolutions out;
   std::vector<Index> members;
   VecX lambda;
@@ -169,11 +169,10 @@ AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale,
 }
 
 MethodResult solve_enumeration(const CanonicalProblem& p, const ProblemScale& scale,
-                               const EnumerationSettings& settings, const MethodLimits& limits,
-                               Solution& x) {
+                               const MethodLimits& limits, Solution& x) {
   MethodResult result;
   JudgeWorkspace judge;
-  const AllSolutions all = enumerate_all(p, scale, settings);
+  const AllSolutions all = enumerate_all(p, scale);
   const int pairs = std::max(pair_count(p), 0);  // enumerate_all() refuses other laws
   const double rows = p.row_count();
   result.iterations = 1 << pairs;

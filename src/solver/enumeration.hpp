@@ -11,10 +11,6 @@ namespace orthant {
 
 inline constexpr int kMaxEnumeratedPairs = 16;
 
-struct EnumerationSettings {
-  double tolerance = 1e-10;  ///< how negative a z or w of unit scale may be
-};
-
 /// Complementary pairs of a problem in the sense of the enumeration: orthant entries, finite
 /// bounds, three a planar Coulomb contact. −1 when a law does not fit (convex cones, 3D friction).
 int pair_count(const CanonicalProblem& p);
@@ -25,12 +21,10 @@ struct AllSolutions {
   bool continuum = false;
 };
 /// p must be local with at most kMaxEnumeratedPairs pairs.
-AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale,
-                           const EnumerationSettings& settings = {});
+AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale);
 
 /// The solution with the smallest residual; Infeasible when there is none.
 MethodResult solve_enumeration(const CanonicalProblem& p, const ProblemScale& scale,
-                               const EnumerationSettings& settings, const MethodLimits& limits,
-                               Solution& x);
+                               const MethodLimits& limits, Solution& x);
 
 }  // namespace orthant

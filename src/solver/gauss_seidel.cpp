@@ -50,14 +50,8 @@ inline void velocity_without(const CanonicalProblem& p, Index c, const double* l
   }
 }
 
-inline void relax(double omega, int dim, const double* r, double* lambda) {
-  // K is convex, so for ω <= 1 the answer stays in it; beyond, the judge and the next sweep see it.
-  for (int i = 0; i < dim; ++i) lambda[i] += omega * (r[i] - lambda[i]);
-}
-
 /// Separable blocks, also of more rows than a cone may have: entry by entry.
-void sweep_entries(const CanonicalProblem& p, Index c, const double* W, double omega,
-                   double* lambda) {
+void sweep_entries(const CanonicalProblem& p, Index c, const double* W, double* lambda) {
   const Law& law = p.laws[c];
   const Index at = p.F.row_begin(c), dim = law.dim;
   for (Index r = 0; r < dim; ++r) {
@@ -73,17 +67,17 @@ void sweep_entries(const CanonicalProblem& p, Index c, const double* W, double o
     double x = lambda[at + r];
     q -= diagonal * x;
     (void)solve_entry(law, diagonal, q, &x);
-    lambda[at + r] += omega * (x - lambda[at + r]);
+    lambda[at + r] = x;
   }
 }
 
-void sweep_general(const CanonicalProblem& p, std::span<const double* const> diagonal, double omega,
+void sweep_general(const CanonicalProblem& p, std::span<const double* const> diagonal,
                    double* lambda) {
   static constexpr double kNoMass[kMaxLawDim * kMaxLawDim] = {};
   for (Index c = 0; c < p.block_count(); ++c) {
     const Law& law = p.laws[c];
     if (law.is_separable()) {
-      sweep_entries(p, c, diagonal[c], omega, lambda);
+      sweep_entries(p, c, diagonal[c], lambda);
       continue;
     }
     double q[kMaxLawDim], r[kMaxLawDim];
@@ -91,12 +85,12 @@ void sweep_general(const CanonicalProblem& p, std::span<const double* const> dia
     velocity_without(p, c, law.dim, lambda, q);
     std::copy_n(own, law.dim, r);
     (void)solve_one_block(law, diagonal[c] != nullptr ? diagonal[c] : kNoMass, q, r);
-    relax(omega, law.dim, r, own);
+    std::copy_n(r, law.dim, own);
   }
 }
 
 template <int D, class SolveBlock>
-void sweep_uniform(const CanonicalProblem& p, std::span<const double* const> diagonal, double omega,
+void sweep_uniform(const CanonicalProblem& p, std::span<const double* const> diagonal,
                    double* lambda, SolveBlock&& solve_block) {
   for (Index c = 0; c < p.block_count(); ++c) {
     double q[D], r[D];
@@ -104,7 +98,7 @@ void sweep_uniform(const CanonicalProblem& p, std::span<const double* const> dia
     velocity_without<D>(p, c, lambda, q);
     if (D == 1) r[0] = own[0];
     solve_block(p.laws[c], diagonal[c], q, r);
-    relax(omega, D, r, own);
+    std::copy_n(r, D, own);
   }
 }
 
@@ -128,25 +122,25 @@ SweepKind sweep_kind(const CanonicalProblem& p, std::span<const double* const> d
 }
 
 void sweep(SweepKind kind, const CanonicalProblem& p, std::span<const double* const> diagonal,
-           double omega, double* lambda) {
+           double* lambda) {
   switch (kind) {
     case SweepKind::Scalar:
-      return sweep_uniform<1>(p, diagonal, omega, lambda,
+      return sweep_uniform<1>(p, diagonal, lambda,
                               [](const Law& law, const double* W, const double* q, double* r) {
                                 (void)solve_entry(law, W[0], q[0], r);
                               });
     case SweepKind::Planar:
-      return sweep_uniform<2>(p, diagonal, omega, lambda,
+      return sweep_uniform<2>(p, diagonal, lambda,
                               [](const Law& law, const double* W, const double* q, double* r) {
                                 (void)solve_coulomb2(W, q, law.mu, r);
                               });
     case SweepKind::Spatial:
-      return sweep_uniform<3>(p, diagonal, omega, lambda,
+      return sweep_uniform<3>(p, diagonal, lambda,
                               [](const Law& law, const double* W, const double* q, double* r) {
                                 (void)solve_coulomb3(W, q, law.mu, r);
                               });
     case SweepKind::General:
-      return sweep_general(p, diagonal, omega, lambda);
+      return sweep_general(p, diagonal, lambda);
   }
 }
 
@@ -162,7 +156,6 @@ struct Mark {
 struct LocalSweeps {
   const CanonicalProblem& p;
   const ProblemScale& scale;
-  double relaxation;
   GaussSeidelWorkspace& work;
   Solution& x;
   SweepKind kind;
@@ -171,7 +164,7 @@ struct LocalSweeps {
   double work_per_sweep() const {
     return static_cast<double>(p.F.all_values().size()) + 30.0 * p.block_count();
   }
-  void run() { sweep(kind, p, work.diagonal, relaxation, x.lambda.data()); }
+  void run() { sweep(kind, p, work.diagonal, x.lambda.data()); }
   double judge() { return judge_quick(p, scale, x, work.judge).value; }
   void keep() { work.best = x.lambda; }
   void restore() { x.lambda = work.best; }
@@ -270,7 +263,7 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
     work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
   }
   const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
-  LocalSweeps sweeps{p, scale, settings.relaxation, work, x, kind};
+  LocalSweeps sweeps{p, scale, work, x, kind};
   return relax_until_solved(sweeps, settings, limits);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/gauss_seidel.hpp: projected block Gauss–Seidel (SOR) on a local problem.
+// solver/gauss_seidel.hpp: projected block Gauss–Seidel on a local problem.
 //
 //   for every block c in order:  λ_c ← solution of law_c(λ_c, N_cc λ_c + (b + Σ_{j≠c} N_cj λ_j)_c)
 //
@@ -15,7 +15,6 @@
 namespace orthant {
 
 struct GaussSeidelSettings {
-  double relaxation = 1.0;  ///< in (0, 2); 1 is plain Gauss–Seidel
   int max_sweeps = 100000;  ///< used when the limits give no number
   int patience = 2000;      ///< sweeps without a tenth of progress before it is called stalled
   /// > 0: stop as Stalled as soon as the rate so far predicts more sweeps than this in all.

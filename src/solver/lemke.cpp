@@ -243,8 +243,7 @@ MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
     return result;
   }
   internal::extract_pairs(work);
-  const int own_limit = settings.max_pivots > 0 ? settings.max_pivots : 50 * n + 1000;
-  const int max_pivots = limits.iterations_or(own_limit);
+  const int max_pivots = limits.iterations_or(50 * n + 1000);
   work.lambda_start = x.lambda;
   result.outcome = Outcome::RayTermination;
   for (int attempt = 0; attempt < std::max(settings.covering_vectors, 1); ++attempt) {

@@ -16,7 +16,6 @@
 namespace orthant {
 
 struct LemkeSettings {
-  int max_pivots = 0;        ///< used when the limits give no number; 0: 50 per row and 1000
   int covering_vectors = 3;  ///< tried one after another when the path ends on a ray
 };
 

@@ -140,9 +140,14 @@ MethodResult newton_in_velocities(const MethodCall& call) {
 // --- interior point ---
 
 MethodResult run_interior_point(const MethodCall& call) {
-  return solve_interior_point(call.p, call.scale,
-                              {.warm_start = call.warm, .crossover = call.by_name}, call.limits,
-                              call.work.interior_point, call.x);
+  // A pile: the smallest matrix pays, and the polish that follows restores lost digits.
+  const bool many = call.p.C.empty() && call.p.block_count() > call.settings.many_blocks;
+  const InteriorPointSettings settings{
+      .form = many ? InteriorPointForm::Velocity : InteriorPointForm::Saddle,
+      .warm_start = call.warm,
+      .crossover = call.by_name};
+  return solve_interior_point(call.p, call.scale, settings, call.limits, call.work.interior_point,
+                              call.x);
 }
 
 // --- orthant rows ---
@@ -161,7 +166,7 @@ MethodResult run_pair_blocks(const MethodCall& call) {
       factorises_soon(call)
           ? internal::solve_pair_newton(call.p, call.scale, {}, call.limits, work.pair_newton,
                                         call.x)
-          : internal::solve_working_set(call.p, call.scale, call.limits, work.working_set,
+          : internal::solve_working_set(call.p, call.scale, {}, call.limits, work.working_set,
                                         work.pair_blocks, call.x);
   if (has_ended(first)) return first;
   return joined(
@@ -176,7 +181,7 @@ MethodResult run_lemke(const MethodCall& call) {
 }
 
 MethodResult run_enumeration(const MethodCall& call) {
-  return solve_enumeration(call.p, call.scale, {}, call.limits, call.x);
+  return solve_enumeration(call.p, call.scale, call.limits, call.x);
 }
 
 MethodResult run_polish(const MethodCall& call) {

@@ -19,6 +19,12 @@ struct PairBlocksSettings {
   /// the rows that push: a few that come in late cost all of the iterations made without them.
   double release = 1000;
   int judge_every = 25;  ///< iterations between two looks by the judge
+  // working_set.hpp
+  Index many_rows = 2000;         ///< from here on rows that do not push are left out,
+  Index few_push = 3;             ///< as long as at most one row in so many is worked on
+  double first_tolerance = 1e-2;  ///< of the first round
+  double sharpen = 0.05;          ///< tolerance of a round beside the residual of the last one
+  int max_rounds = 60;
 };
 
 struct PairBlocksWork;

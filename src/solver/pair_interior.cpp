@@ -8,16 +8,7 @@
 namespace orthant::internal {
 namespace {
 
-// Impulses at the start, beside the deepest rate. In a packing they grow towards its middle by the
-// square of the bodies across; from 1 to 1000 the number of steps differs by two.
-constexpr double kStartImpulse = 100;
-constexpr int kCorrectors = 3;
-// Products are drawn to within [1/10, 10] of the mean aimed at, for a step longer by this.
-constexpr double kSpread = 10, kLonger = 1.5, kAtLeastLonger = 0.1;
-// What a corrector must add to the step to be followed by another, and the step that needs none.
-constexpr double kWorthIt = 0.01, kLongEnough = 0.95;
-constexpr double kShortOfBound = 0.99;
-constexpr double kLeastStep = 1e-6;
+constexpr double kLeastStep = 1e-6;  // below, rounding decides
 
 /// The part of d, at most all, that keeps x positive.
 double longest(const VecX& x, const VecX& d) {
@@ -29,15 +20,17 @@ double longest(const VecX& x, const VecX& d) {
 
 }  // namespace
 
-void PairInterior::start(const VelocityMatrix& H, const ScaledRows& rows, PairSystem& system) {
+void PairInterior::start(const CanonicalProblem& p, const ScaledRows& rows, VelocitySystem& system,
+                         double impulse, const InteriorPointSettings& settings) {
+  settings_ = settings;
   const VecX& r = rows.constant();
-  H_ = &H;
+  p_ = &p;
   rows_ = &rows;
   system_ = &system;
   scale_ = -r.minCoeff();
-  u_.setZero(H.rows());
+  u_.setZero(p.H.rows());
   w_ = r.cwiseMax(scale_);
-  x_.setConstant(r.size(), kStartImpulse * scale_);
+  x_.setConstant(r.size(), impulse * scale_);
   mu_ = x_.dot(w_) / static_cast<double>(r.size()) / (scale_ * scale_);
 }
 
@@ -58,14 +51,15 @@ double PairInterior::longest_step() const { return std::min(longest(x_, dx_), lo
 /// Correctors for the aim at hand, as long as they make the step longer.
 void PairInterior::centre(double aim) {
   double t = longest_step();
-  for (int k = 0; k < kCorrectors && t < kLongEnough; ++k) {
-    const double further = std::min(1.0, kLonger * t + kAtLeastLonger);
+  const double low = aim / settings_.spread, high = aim * settings_.spread;
+  for (int k = 0; k < settings_.correctors && t < settings_.long_enough; ++k) {
+    const double further = std::min(1.0, settings_.longer * t + 0.1);
     for (Index i = 0; i < x_.size(); ++i) {
       const double product = (x_[i] + further * dx_[i]) * (w_[i] + further * dw_[i]);
-      if (product < aim / kSpread)
-        target_[i] += aim / kSpread - product;
-      else if (product > aim * kSpread)
-        target_[i] += std::max(aim * kSpread - product, -aim * kSpread);
+      if (product < low)
+        target_[i] += low - product;
+      else if (product > high)
+        target_[i] += std::max(high - product, -high);
     }
     last_du_.swap(du_);
     last_dx_.swap(dx_);
@@ -77,7 +71,7 @@ void PairInterior::centre(double aim) {
       last_dx_.swap(dx_);
       last_dw_.swap(dw_);
     }
-    if (next < t + kWorthIt) return;
+    if (next < t + settings_.worth_it) return;
     t = next;
   }
 }
@@ -87,9 +81,10 @@ bool PairInterior::advance() {
   work_ = system_->flops();
   rows_->multiply(u_, miss_);
   miss_ += rows_->constant() - w_;
-  H_->multiply(u_, Hu_);
+  p_->H.multiply(u_, Hu_);
   weight_ = x_.cwiseQuotient(w_);
-  if (!weight_.allFinite() || !system_->factorize(weight_)) return false;
+  rows_->weigh(p_->D, weight_, squares_);
+  if (!weight_.allFinite() || !system_->factorize(p_->H, p_->C, {}, p_->D, squares_)) return false;
   target_.setZero(x_.size());
   find_direction();
   const double mean = x_.dot(w_) / n, t = longest_step();
@@ -101,7 +96,7 @@ bool PairInterior::advance() {
   centre(aim);
   double step = longest_step();
   if (!(step > kLeastStep) || !du_.allFinite()) return false;
-  if (step < 1) step *= std::max(kShortOfBound, 1 - mu_);
+  if (step < 1) step *= std::max(settings_.to_boundary, 1 - mu_);
   u_ += step * du_;
   x_ += step * dx_;
   w_ += step * dw_;

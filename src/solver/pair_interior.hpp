@@ -9,15 +9,19 @@
 // other; a start near the answer is of no use to it.
 #pragma once
 
+#include "math/velocity_system.hpp"
 #include "orthant/problem/problem.hpp"
-#include "solver/pair_system.hpp"
+#include "orthant/solver/interior_point.hpp"
+#include "solver/scaled_rows.hpp"
 
 namespace orthant::internal {
 
 class PairInterior {
  public:
-  /// From far inside. Some entry of r must be negative: else u = 0 is the answer.
-  void start(const VelocityMatrix& H, const ScaledRows& rows, PairSystem& system);
+  /// From far inside. Some entry of r must be negative: else u = 0 is the answer. The system is
+  /// analysed for p, `rows` are those of p. `impulse`: of every row, beside the deepest rate.
+  void start(const CanonicalProblem& p, const ScaledRows& rows, VelocitySystem& system,
+             double impulse, const InteriorPointSettings& settings);
   /// One factorisation and the step with it. False when rounding leaves no step to take.
   bool advance();
 
@@ -31,9 +35,11 @@ class PairInterior {
   double longest_step() const;
   void centre(double aim);
 
-  const VelocityMatrix* H_ = nullptr;
+  const CanonicalProblem* p_ = nullptr;
   const ScaledRows* rows_ = nullptr;
-  PairSystem* system_ = nullptr;
+  VelocitySystem* system_ = nullptr;
+  InteriorPointSettings settings_;
+  std::vector<double> squares_;
   double scale_ = 0, mu_ = 0, work_ = 0;
   VecX u_, x_, w_;
   VecX du_, dx_, dw_, last_du_, last_dx_, last_dw_;

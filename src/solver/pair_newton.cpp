@@ -9,35 +9,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/velocity_system.hpp"
 #include "solver/best_answer.hpp"
 #include "solver/delassus_operator.hpp"
 #include "solver/pair_interior.hpp"
-#include "solver/pair_system.hpp"
 
 namespace orthant::internal {
 namespace {
 
 // |φ'| beside that of the round's start, and beside |H u|: the round is over.
 constexpr double kSettled = 1e-9, kRounding = 1e-10;
-constexpr int kMaxRoots = 40;  // evaluations of one line search
-constexpr int kMaxRounds = 200;
-constexpr int kIdleRounds = 3;  // with one factor, before σ falls below its usual least
+// Ends of loops that end by themselves but for rounding.
+constexpr int kMaxRoots = 40, kMaxRounds = 200, kMaxPasses = 400;
 constexpr double kTinySigma = 1e-8;
-constexpr int kMaxPasses = 400;  // steps of one round, those with a known factor included
-// A start with less than this residual is near, and rounds may take so many factorisations; from
-// the end of the interior path they may take more.
-constexpr double kNearStart = 1e-2;
-constexpr int kNearIterations = 25, kEndIterations = 100;
-// Interior path: its most steps; μ from which on the judge is asked, and at which the rows that
-// push are known as a rule. Both are beside the square of the deepest rate.
-constexpr int kMaxInterior = 60;
-constexpr double kNearEnd = 1e-3, kSetsKnown = 1e-8;
 
 }  // namespace
 
 struct PairNewtonWorkspace::Impl {
   DelassusOperator N;
-  PairSystem system;
+  VelocitySystem system;
+  std::vector<double> squares;
   PairInterior interior;
   std::vector<unsigned char> active, factored;
   VecX x, centre, z, Ju, Jd, u, d, right, kept, Hu, Hd, r, weight;
@@ -68,7 +59,7 @@ class PairNewton {
     w_.r = w_.N.rows().constant();
     w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
     if (!look()) {
-      w_.system.build(p_.H, w_.N.rows());
+      w_.system.analyze(p_.H, p_.C, p_.D);
       solve();
     }
     return best_.result();
@@ -129,7 +120,8 @@ class PairNewton {
     best_.work += w_.system.flops();
     w_.factored = w_.active;
     factored_sigma_ = sigma;
-    return w_.system.factorize(w_.weight);
+    w_.N.rows().weigh(p_.D, w_.weight, w_.squares);
+    return w_.system.factorize(p_.H, p_.C, {}, p_.D, w_.squares);
   }
 
   void direction() {
@@ -219,7 +211,7 @@ class PairNewton {
       idle = best_.iterations > before ? 0 : idle + 1;
       if (sigma > settings_.least_proximal) {
         sigma = std::max(sigma * settings_.shrink, settings_.least_proximal);
-      } else if (idle >= kIdleRounds) {
+      } else if (idle >= settings_.idle_rounds) {
         sigma = std::max(sigma * settings_.shrink, least);
         idle = 0;
       }
@@ -229,9 +221,9 @@ class PairNewton {
 
   /// Along the interior path until its end shows which rows push, or the judge is content.
   bool interior() {
-    w_.interior.start(p_.H, w_.N.rows(), w_.system);
+    w_.interior.start(p_, w_.N.rows(), w_.system, settings_.start_impulse, settings_.path);
     w_.factored.clear();
-    for (int k = 0; k < kMaxInterior && best_.iterations < best_.max_iterations(); ++k) {
+    for (int k = 0; k < settings_.max_interior && best_.iterations < best_.max_iterations(); ++k) {
       ++best_.iterations;
       const bool moved = w_.interior.advance();
       best_.work += w_.interior.work();
@@ -240,8 +232,9 @@ class PairNewton {
       w_.x = w_.interior.x();
       for (Index i = 0; i < rows(); ++i)
         if (w_.x[i] < w_.interior.slack()[i]) w_.x[i] = 0;
-      if (w_.interior.mu() < kNearEnd && look()) return true;
-      if (w_.interior.mu() < kSetsKnown && best_.residual() < kNearStart) return false;
+      if (w_.interior.mu() < settings_.judge_below && look()) return true;
+      if (w_.interior.mu() < settings_.sets_known && best_.residual() < settings_.near_start)
+        return false;
       if (best_.exhausted()) return false;
     }
     return false;
@@ -253,12 +246,14 @@ class PairNewton {
   void solve() {
     w_.active.assign(static_cast<std::size_t>(rows()), 0);
     w_.factored.clear();
-    if (best_.residual() < kNearStart &&
-        rounds(settings_.least_proximal, std::min(kNearIterations, best_.max_iterations())))
+    if (best_.residual() < settings_.near_start &&
+        rounds(settings_.least_proximal,
+               std::min(settings_.near_iterations, best_.max_iterations())))
       return;
     if (interior()) return;
     if (w_.x.allFinite() && w_.x.maxCoeff() > 0 &&
-        rounds(settings_.least_proximal, std::min(kEndIterations, best_.max_iterations())))
+        rounds(settings_.least_proximal,
+               std::min(settings_.end_iterations, best_.max_iterations())))
       return;
     w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
     rounds(settings_.proximal, best_.max_iterations());

@@ -13,7 +13,7 @@
 
 #include <memory>
 
-#include "orthant/solver/method.hpp"
+#include "orthant/solver/interior_point.hpp"
 
 namespace orthant::internal {
 
@@ -22,7 +22,19 @@ struct PairNewtonSettings {
   double proximal = 1e-3;    ///< σ of the first round, beside a unit diagonal of N
   double shrink = 0.1;       ///< of σ from round to round
   double least_proximal =
-      1e-5;  ///< x is known to rounding/σ; more rounds do what a smaller σ would
+      1e-5;                  ///< x is known to rounding/σ; more rounds do what a smaller σ would
+  int idle_rounds = 3;       ///< with one factor, before σ falls below its usual least
+  double near_start = 1e-2;  ///< residual of a start from which rounds come first,
+  int near_iterations = 25;  ///< and their factorisations
+  int end_iterations = 100;  ///< of rounds that end the interior path
+  int max_interior = 60;     ///< steps of that path
+  double judge_below =
+      1e-3;  ///< μ from which on the judge is asked, beside the deepest rate squared
+  double sets_known = 1e-8;  ///< μ at which the rows that push are known as a rule
+  /// Impulses at its start, beside the deepest rate. In a packing they grow towards its middle by
+  /// the square of the bodies across; from 1 to 1000 the number of steps differs by two.
+  double start_impulse = 100;
+  InteriorPointSettings path = {.to_boundary = 0.99};
 };
 
 class PairNewtonWorkspace {

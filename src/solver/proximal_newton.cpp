@@ -12,6 +12,8 @@
 namespace orthant::internal {
 namespace {
 
+constexpr double kRounding = 1e-14;  // of a balance beside the impulses
+
 class ProximalRun {
  public:
   ProximalRun(const CanonicalProblem& p, const ProblemScale& scale,
@@ -160,12 +162,13 @@ bool ProximalRun::descent_step() {
       for (int k = 0; k < law.dim; ++k)
         weight[r * law.dim + k] = s[r] * d.P[r * law.dim + k] / alpha_ * s[k];
   }
-  if (!factorize()) return false;
   e_.r_c = -p_.e;
   p_.C.multiply_add(-1, e_.v, e_.r_c);
   w_.along = -w_.gradient;
   p_.C.multiply_transpose_add(1, e_.gamma, w_.along);
-  if (!e_.solve(w_.along, e_.r_c)) return false;
+  const double left = std::sqrt(w_.along.cwiseProduct(e_.speed()).squaredNorm() + e_.joint_error());
+  if (left <= kRounding * e_.x.norm()) return false;
+  if (!factorize() || !e_.solve(w_.along, e_.r_c)) return false;
   w_.trial = e_.dv();
   e_.gamma += e_.dgamma();
   const double way = w_.trial.cwiseQuotient(e_.speed()).norm();
@@ -301,7 +304,7 @@ bool ProximalRun::approach() {
 
 /// Convex proximal steps from the start, each followed by those of the exact law.
 void ProximalRun::descend() {
-  if (settings_.max_descents == 0 || !find_manifold()) return;
+  if (settings_.max_descents == 0 || (!p_.C.empty() && !find_manifold())) return;
   double mark = best_.residual(), compliance = alpha_;
   for (int i = 0, idle = 0;
        i < settings_.max_descents && idle < settings_.patience && !best_.done(); ++i) {

@@ -42,4 +42,15 @@ void ScaledRows::add_transposed(const VecX& x, VecX& right) const {
   }
 }
 
+void ScaledRows::weigh(const BlockRows& D, const VecX& weight, std::vector<double>& squares) const {
+  squares.clear();
+  for (Index c = 0; c < D.row_block_count(); ++c) {
+    const Index dim = D.dim(c), at = D.row_begin(c);
+    squares.resize(squares.size() + static_cast<std::size_t>(dim * dim), 0.0);
+    double* square = squares.data() + squares.size() - dim * dim;
+    for (Index i = 0; i < dim; ++i)
+      square[i * dim + i] = scale_[at + i] * weight[at + i] * scale_[at + i];
+  }
+}
+
 }  // namespace orthant::internal

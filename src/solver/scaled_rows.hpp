@@ -34,6 +34,8 @@ class ScaledRows {
 
   void multiply(const VecX& u, VecX& y) const;            ///< y = J u
   void add_transposed(const VecX& x, VecX& right) const;  ///< right += Jᵀ x
+  /// Squares of the row blocks of D that make Dᵀ W D = Jᵀ diag(weight) J (VelocitySystem).
+  void weigh(const BlockRows& D, const VecX& weight, std::vector<double>& squares) const;
 
  private:
   std::vector<Entry> entries_;

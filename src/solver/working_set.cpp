@@ -12,17 +12,14 @@
 namespace orthant::internal {
 namespace {
 
-constexpr Index kManyRows = 2000;
-constexpr Index kFewPush = 3;  // one row in three, or fewer; else all are taken
-constexpr int kMaxRounds = 60;
-constexpr double kFirstTolerance = 1e-2, kSharpen = 0.05;
-
 class WorkingSet {
  public:
-  WorkingSet(const CanonicalProblem& p, const ProblemScale& scale, const MethodLimits& limits,
+  WorkingSet(const CanonicalProblem& p, const ProblemScale& scale,
+             const PairBlocksSettings& settings, const MethodLimits& limits,
              WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& x)
       : p_(p),
         scale_(scale),
+        settings_(settings),
         w_(work),
         blocks_(blocks),
         best_(Method::PairBlocks, p, scale, limits, std::numeric_limits<int>::max(), work.judge,
@@ -31,15 +28,15 @@ class WorkingSet {
   MethodResult run() {
     if (!w_.inverse.factorize(p_.H)) return {};
     if (!start()) return best_.result();
-    double tolerance = std::max(best_.tolerance(), kFirstTolerance);
-    for (int round = 0; round < kMaxRounds; ++round) {
-      if (static_cast<Index>(w_.rows.size()) > p_.row_count() / kFewPush) break;
+    double tolerance = std::max(best_.tolerance(), settings_.first_tolerance);
+    for (int round = 0; round < settings_.max_rounds; ++round) {
+      if (static_cast<Index>(w_.rows.size()) > p_.row_count() / settings_.few_push) break;
       const Outcome outcome = solve_rows(tolerance);
       const double residual = best_.consider(w_.candidate);
       if (best_.converged() || best_.exhausted()) break;
       const bool more = take_in();
       if (tolerance <= best_.tolerance() && (!more || outcome != Outcome::Converged)) break;
-      tolerance = std::clamp(kSharpen * residual, best_.tolerance(), tolerance);
+      tolerance = std::clamp(settings_.sharpen * residual, best_.tolerance(), tolerance);
     }
     return best_.result();
   }
@@ -111,7 +108,8 @@ class WorkingSet {
     MethodLimits limits = best_.rest();
     limits.tolerance = tolerance;
     limits.trace = nullptr;
-    const MethodResult r = solve_pair_blocks(w_.problem, w_.scale, {}, limits, blocks_, w_.x);
+    const MethodResult r =
+        solve_pair_blocks(w_.problem, w_.scale, settings_, limits, blocks_, w_.x);
     best_.iterations += r.iterations;
     best_.work += r.work + static_cast<double>(p_.D.all_values().size());
     w_.candidate.v = w_.x.v;
@@ -122,6 +120,7 @@ class WorkingSet {
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
+  const PairBlocksSettings& settings_;
   WorkingSetWorkspace& w_;
   PairBlocksWorkspace& blocks_;
   BestAnswer best_;
@@ -130,12 +129,13 @@ class WorkingSet {
 }  // namespace
 
 MethodResult solve_working_set(const CanonicalProblem& p, const ProblemScale& scale,
-                               const MethodLimits& limits, WorkingSetWorkspace& work,
-                               PairBlocksWorkspace& blocks, Solution& x) {
-  if (p.row_count() < kManyRows || p.block_count() != p.row_count()) return {};
+                               const PairBlocksSettings& settings, const MethodLimits& limits,
+                               WorkingSetWorkspace& work, PairBlocksWorkspace& blocks,
+                               Solution& x) {
+  if (p.row_count() < settings.many_rows || p.block_count() != p.row_count()) return {};
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
-  return WorkingSet(p, scale, limits, work, blocks, x).run();
+  return WorkingSet(p, scale, settings, limits, work, blocks, x).run();
 }
 
 }  // namespace orthant::internal

@@ -21,7 +21,7 @@ struct WorkingSetWorkspace {
 /// As solve_pair_blocks() in its conjugate form, to the same tolerance over all rows. Ends without
 /// an outcome, or stalled, where it is for that to go on: few rows, or most of them push.
 MethodResult solve_working_set(const CanonicalProblem& p, const ProblemScale& scale,
-                               const MethodLimits& limits, WorkingSetWorkspace& work,
-                               PairBlocksWorkspace& blocks, Solution& x);
+                               const PairBlocksSettings& settings, const MethodLimits& limits,
+                               WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& x);
 
 }  // namespace orthant::internal

@@ -269,6 +269,32 @@ TEST(InteriorPoint, IterationsHardlyGrowWithTheSizeAndStartsHelp) {
   }
 }
 
+/// Bodies on the floor that touch the wall beside them without a load: λ and w of those rows are
+/// both zero. On the path they go down as √κ, by 3/8 an iteration: 1e-10 alone would take twenty
+/// and more.
+TEST(InteriorPoint, RowsThatTouchWithoutPushingTakeFewIterations) {
+  for (const int bodies : {5, 50, 500}) {
+    CanonicalProblem p;
+    p.k = VecX::Zero(2 * bodies);
+    for (int i = 0; i < bodies; ++i) {
+      double* H = p.H.add_block(2);
+      H[0] = H[3] = 1;
+      p.k[2 * i] = -1 - 0.3 * (i % 5);
+      for (int row = 0; row < 3; ++row) {  // floor, wall, and a slope between them
+        p.laws.push_back(Law::orthant());
+        p.D.begin_row(1);
+        double* d = p.D.add(i, 2 * i, 2);
+        d[0] = row == 0 ? 1 : row == 1 ? 0 : 0.6;
+        d[1] = row == 0 ? 0 : row == 1 ? 1 : 0.8;
+      }
+    }
+    p.b = VecX::Zero(3 * bodies);
+    const Answer a = run(p, 1e-10);
+    EXPECT_LE(a.residual.value, 1e-10) << bodies;
+    EXPECT_LE(a.result.iterations, 16) << bodies;
+  }
+}
+
 /// The exit of published counts: what it promises holds of the answer, iterations are flat in the
 /// number of spheres, and friction cones take at most half as many again.
 TEST(InteriorPoint, ThePublishedExitTakesFewStepsAtAnySize) {

@@ -55,7 +55,6 @@ struct InteriorPointSettings {
   double apart = 1e-2;          ///< speed (data of size 1) from which on a contact starts open
   double near_gap = 1e-2;       ///< x·y of a start near an answer, or at rest
   double near_step = 0.25;      ///< a shorter step from there gives that path up for a far start
-  int near_steps = 14;          ///< and so do so many steps
   /// > 0: ends as well, as converged, where κ and the norms of the residuals over their sizes, in
   /// the units of the problem, are below these: 1e-9 and 1e-10 are the exit of published counts.
   /// Blind to blocks much lighter than others, which the judge sees.

@@ -332,4 +332,22 @@ void ConeSet::advance(double alpha) {
   }
 }
 
+void ConeSet::remember() {
+  kept_.resize(2 * points_.size());
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    kept_[2 * i] = points_[i].x[0];
+    kept_[2 * i + 1] = points_[i].y[0];
+  }
+}
+
+void ConeSet::extrapolate(double steps, double* lambda) {
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const Cone& k = cones_[i];
+    Point& p = points_[i];
+    p.x[0] = p.slack_x = p.x[0] * std::pow(p.x[0] / kept_[2 * i], steps);
+    p.y[0] = p.slack_y = p.y[0] * std::pow(p.y[0] / kept_[2 * i + 1], steps);
+    lambda[k.row] = (p.x[0] - k.a) / k.c;
+  }
+}
+
 }  // namespace orthant::interior_point

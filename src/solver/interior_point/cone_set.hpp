@@ -37,6 +37,11 @@ class ConeSet {
   bool only_half_lines() const {
     return std::all_of(cones_.begin(), cones_.end(), [](const Cone& k) { return k.dim == 1; });
   }
+  /// λ_i ≥ 0 and nothing else.
+  bool only_orthant() const {
+    return std::all_of(cones_.begin(), cones_.end(),
+                       [](const Cone& k) { return k.dim == 1 && k.a == 0; });
+  }
   const Cone& operator[](std::size_t i) const { return cones_[i]; }
 
   /// x = A λ + a as it is, y = (value, 0, 0) in every cone.
@@ -80,6 +85,11 @@ class ConeSet {
   double longest_step() const;
   void advance(double alpha);
 
+  /// Half-lines: keeps x and y, and multiplies each by its ratio to what was kept, to the power of
+  /// `steps`; λ follows.
+  void remember();
+  void extrapolate(double steps, double* lambda);
+
  private:
   struct Scaling;
   void push(std::size_t i, double* rhs);
@@ -101,6 +111,7 @@ class ConeSet {
   std::vector<Cone> cones_;
   std::vector<Point> points_;
   std::vector<Scaling> scaling_, before_;
+  std::vector<double> kept_;  // x_0, y_0 of every cone
   double shift_weight_ = 1;
 };
 

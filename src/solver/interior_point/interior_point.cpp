@@ -24,7 +24,7 @@ using interior_point::KktSystem;
 struct InteriorPointWorkspace::Impl {
   ConeSet cones;
   KktSystem system;
-  VecX u, du, last_du, r, rhs, snapped;
+  VecX u, du, last_u, last_du, r, rhs, snapped;
   Solution trial, polished;
   std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
@@ -96,6 +96,7 @@ class Iteration {
   Outcome follow_path();
   void measure();
   void consider(const VecX& u, double merit);
+  bool jump();
   bool left_at_exit();
   double direction(double target, double second_order, double rest);
   double lengthen(double target, double longest);
@@ -109,6 +110,8 @@ class Iteration {
   const Index at_;              // first row of λ in u
   const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
+  double last_gap_ = 0;         // κ of last_u; 0: there is none
+  double last_rate_ = 0;        // of √κ in the iteration before
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
   bool near_ = false;          // on the path that began near
@@ -193,6 +196,24 @@ void Iteration::measure() {
     consider(w_.snapped, merit);
   }
   best_.record();
+}
+
+/// Where half-lines touch without pushing, x and y vanish together as √κ, and an iteration takes √κ
+/// down by 3/8 and no more: the predictor halves x and y, its second-order term is κ/4, so that
+/// x dy + y dx = −5κ/4. Once two iterations have done so the point moves along the path to κ^(3/2),
+/// each entry by its own rate: x, y ∝ κ, √κ or 1, v linearly in √κ. True where it has moved.
+bool Iteration::jump() {
+  const double rate = std::sqrt(gap_ / last_gap_), before = last_rate_;
+  last_rate_ = rate;
+  const auto degenerate = [](double r) { return std::abs(r - 0.375) < 0.02; };
+  if (!w_.cones.only_orthant() || !degenerate(rate) || !degenerate(before)) return false;
+  if (!(gap_ < settings_.snap_gap && error_ < 0.01 * std::sqrt(gap_))) return false;
+  const double steps = 0.25 * std::log(gap_) / std::log(rate);
+  const double way = rate * (1 - std::pow(rate, steps)) / (1 - rate);
+  w_.u.head(at_) += way * (w_.u - w_.last_u).head(at_);
+  w_.cones.extrapolate(steps, w_.u.data() + at_);
+  last_gap_ = 0;
+  return true;
 }
 
 /// The exit of published iteration counts, where it is asked for: the point itself is the answer,
@@ -295,7 +316,8 @@ Outcome Iteration::follow_path() {
   next_crossover_ = settings_.crossover_gap;
   w_.pushing.clear();
   double mark = std::numeric_limits<double>::infinity();
-  for (int since = 0, steps = 0;; ++since) {
+  last_gap_ = last_rate_ = 0;
+  for (int since = 0;; ++since) {
     measure();
     if (best_.converged() || left_at_exit()) return Outcome::Converged;
     w_.pushed.swap(w_.pushing);
@@ -310,12 +332,18 @@ Outcome Iteration::follow_path() {
     if (gap_ < kSmallestGap && w_.cones.size() > 0) return Outcome::Stalled;
     if (gap_ + error_ < settings_.progress * mark) mark = gap_ + error_, since = 0;
     if (since > settings_.patience) return Outcome::Stalled;
+    if (jump()) {
+      measure();
+      if (best_.converged()) return Outcome::Converged;
+    }
     if (!w_.cones.compute_scaling()) return Outcome::Stalled;
     const double alpha = choose_step();
     ++best_.iterations;
     if (!(alpha > 0) || !w_.du.allFinite()) return Outcome::Stalled;
-    if (near_ && (alpha < settings_.near_step || ++steps >= settings_.near_steps))
-      return Outcome::Stalled;
+    if (near_ && alpha < settings_.near_step) return Outcome::Stalled;
+    w_.last_u = w_.u;
+    last_gap_ = gap_;
+    w_.cones.remember();
     w_.u += alpha * w_.du;
     w_.cones.advance(alpha);
   }

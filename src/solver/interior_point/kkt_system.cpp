@@ -302,7 +302,7 @@ void KktSystem::residual(const VecX& u, VecX& r) const {
 
 bool KktSystem::factorize() {
   if (eliminate_) {
-    if (form_.factorize(*cones_, 0)) return true;
+    if (form_.factorize(*cones_, 0, symmetric_)) return true;
     build_saddle();
   }
   return factorize_saddle();

@@ -93,7 +93,7 @@ void VelocityForm::multiply(const VecX& u, bool newton, VecX& r) const {
   r.tail(u.size() - first_) += product_;
 }
 
-bool VelocityForm::factorize(const ConeSet& cones, double softening) {
+bool VelocityForm::factorize(const ConeSet& cones, double softening, bool symmetric) {
   E_ = rest_;
   for (std::size_t i = 0; i < cones.size(); ++i) {
     const Cone& k = cones[i];
@@ -108,8 +108,14 @@ bool VelocityForm::factorize(const ConeSet& cones, double softening) {
     }
   }
   W_ = E_;
-  for (Index c = 0; c < D_.row_block_count(); ++c)
-    if (!internal::invert(W_.data() + square_[c], static_cast<int>(D_.dim(c)))) return false;
+  for (Index c = 0; c < D_.row_block_count(); ++c) {
+    const auto n = static_cast<int>(D_.dim(c));
+    double* W = W_.data() + square_[c];
+    if (!internal::invert(W, n)) return false;
+    if (symmetric)  // rounding is not
+      for (int r = 0; r < n; ++r)
+        for (int k = 0; k < r; ++k) W[r * n + k] = W[k * n + r] = (W[r * n + k] + W[k * n + r]) / 2;
+  }
   return system_.factorize(H_, C_, delta_, D_, W_);
 }
 

@@ -28,7 +28,8 @@ class VelocityForm {
   /// r = K u, without the cones' E and the proximal terms unless `newton`.
   void multiply(const VecX& u, bool newton, VecX& r) const;
   /// With the cones' blocks at their scaling, `softening` added to the diagonal of each.
-  bool factorize(const ConeSet& cones, double softening);
+  /// `symmetric`: these blocks are, and F.
+  bool factorize(const ConeSet& cones, double softening, bool symmetric);
   void solve(const VecX& rhs, VecX& x);
 
   double flops() const { return system_.flops(); }
