@@ -36,16 +36,21 @@ void ShapeMeasures::update(const Model& model, const Parameters& parameters) {
   box_.clear();
   turning_.clear();
   smallest_ = std::numeric_limits<double>::infinity();
-  for (const ShapeInstance& instance : model.shapes()) {
+  const auto shapes = model.shapes();
+  if (std::ranges::any_of(shapes,
+                          [](const ShapeInstance& s) { return s.shape.kind() == ShapeKind::Hull; }))
+    box_.resize(shapes.size());
+  shapes_.reserve(shapes.size());
+  size_.reserve(shapes.size());
+  turning_.reserve(model.bodies().size());
+  for (const ShapeInstance& instance : shapes) {
     shapes_.push_back(instance.shape);
     size_.push_back(shape_size(model, parameters, instance.id));
     if (model.body(instance.body).is_dynamic()) smallest_ = std::min(smallest_, size_.back());
-    Box box;
     if (instance.shape.kind() == ShapeKind::Hull) {
       const Bounds b = bounds(instance.view(parameters.values.data()), Pose{});
-      box = {0.5 * (b.lo + b.hi), 0.5 * (b.hi - b.lo)};
+      box_[index_of(instance.id)] = {0.5 * (b.lo + b.hi), 0.5 * (b.hi - b.lo)};
     }
-    box_.push_back(box);
   }
   for (std::size_t i = 0; i < model.bodies().size(); ++i)
     turning_.push_back(turning_radius(model, parameters, BodyId{static_cast<std::int32_t>(i)}));

@@ -19,6 +19,8 @@ class ShapeMeasures {
 
   /// Finds everything anew where shapes or parameters are not those of the last call.
   void update(const Model& model, const Parameters& parameters);
+  /// Shapes and parameters are those of the last call; gravity may be another.
+  bool same(const Model& model, const Parameters& parameters) const;
 
   double size(ShapeId shape) const { return size_[index_of(shape)]; }     ///< shape_size()
   double turning(BodyId body) const { return turning_[index_of(body)]; }  ///< turning_radius()
@@ -28,12 +30,10 @@ class ShapeMeasures {
   double smallest() const { return smallest_; }
 
  private:
-  bool same(const Model& model, const Parameters& parameters) const;
-
   VecX values_;
   std::vector<Shape> shapes_;  // keep their topologies alive: an address means one of them
   std::vector<double> size_, turning_;
-  std::vector<Box> box_;
+  std::vector<Box> box_;  // none where there is no hull
   double smallest_ = 0;
 };
 

@@ -306,15 +306,18 @@ bool find_fast_turns(StepRun& run, double dt) {
   if (run.work.crowd.crew != nullptr || model.law() != LawOfMotion::Inertial) return false;
   std::vector<unsigned char>& fast = run.work.crowd.fast;
   fast.assign(model.bodies().size(), 0);
-  bool some = false;
-  for (Index i = 0; i < model.dynamic_count(); ++i) {
-    const BodyId id = model.dynamic_bodies()[i];
-    const double turn =
-        dt * run.work.crowd.problem.bodies[static_cast<std::size_t>(i) + 1].omega.norm();
-    if (!(turn > kFastTurn) || !(run.work.measures.turning(id) > 0)) continue;
-    fast[static_cast<std::size_t>(index_of(id))] = 1;
-    some = true;
-  }
+  std::atomic<bool> some{false};
+  parallel_for(static_cast<std::size_t>(model.dynamic_count()), kBodyGrain,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) {
+                   const BodyId id = model.dynamic_bodies()[i];
+                   if (!(run.work.measures.turning(id) > 0)) continue;  // a centred sphere
+                   const double turn = dt * run.work.crowd.problem.bodies[i + 1].omega.norm();
+                   if (!(turn > kFastTurn)) continue;
+                   fast[static_cast<std::size_t>(index_of(id))] = 1;
+                   some = true;
+                 }
+               });
   return some;
 }
 

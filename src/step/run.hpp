@@ -78,12 +78,6 @@ struct CrowdScratch {
   std::vector<double> turned_gaps;  // of the rows added where the step leads: Φ' − dt J' v' [m]
 };
 
-/// Parameters that have been found to keep the rules of their model.
-struct CheckedParameters {
-  VecX values;
-  const Model* model = nullptr;  // which one; never followed
-};
-
 }  // namespace internal
 
 struct StepWorkspace::Impl {
@@ -101,8 +95,8 @@ struct StepWorkspace::Impl {
   VecX flight, psi;
   internal::RecursionScratch recursion;
   internal::CrowdScratch crowd;
-  internal::CheckedParameters checked;
-  bool swept = false;  // the step was that of a crowd: no projection
+  const Model* checked = nullptr;  // it found the parameters of `measures` good; never followed
+  bool swept = false;              // the step was that of a crowd: no projection
 };
 
 namespace internal {

@@ -3,7 +3,6 @@
 #include "orthant/step/step.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -50,21 +49,15 @@ void check_fields(const StepSettings& s) {
           s.pyramid_directions);
 }
 
-/// Every step uses the parameters; only new numbers are looked at.
+/// Every step uses the parameters; only new numbers are looked at. Gravity may turn in every step,
+/// and has no rule but to be finite.
 void check_parameters_once(const StepRun& run) {
-  internal::CheckedParameters& checked = run.work.checked;
   const VecX& x = run.parameters.values;
-  const Index g = run.model.gravity(), end = static_cast<Index>(x.size());
-  // Gravity may turn in every step, and has no rule but to be finite.
-  const auto same = [&](Index begin, Index count) {
-    return std::memcmp(checked.values.data() + begin, x.data() + begin,
-                       static_cast<std::size_t>(count) * sizeof(double)) == 0;
-  };
-  if (checked.model == &run.model && checked.values.size() == x.size() && same(0, g) &&
-      same(g + 3, end - g - 3) && x.segment<3>(g).allFinite())
+  if (run.work.checked == &run.model && run.work.measures.same(run.model, run.parameters) &&
+      x.segment<3>(run.model.gravity()).allFinite())
     return;
   validate(run.model, run.parameters, "parameters");
-  checked = {x, &run.model};
+  run.work.checked = &run.model;
 }
 
 void check_arguments(const StepRun& run) {

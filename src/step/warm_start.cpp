@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "orthant/base/parallel.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
 namespace {
+
+constexpr std::size_t kMatchGrain = 1024;  // contacts
 
 bool same_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) == pair_of(b); }
 bool before_pair(const ContactKey& a, const ContactKey& b) { return pair_of(a) < pair_of(b); }
@@ -74,20 +77,30 @@ void match_contacts(const std::vector<Contact>& contacts, const WarmStart& warm,
                     std::vector<const WarmStart::Entry*>& matched) {
   matched.assign(contacts.size(), nullptr);
   const auto take = [&](std::size_t c, const WarmStart::Entry& entry) { matched[c] = &entry; };
-  // Both lists are sorted by key, so the contacts of a pair of shapes lie together in each.
-  std::size_t known = 0;
-  for (std::size_t c = 0; c < contacts.size();) {
-    std::size_t end = c + 1;
-    while (end < contacts.size() && same_pair(contacts[end].key, contacts[c].key)) ++end;
-    while (known < warm.contacts.size() && before_pair(warm.contacts[known].key, contacts[c].key))
-      ++known;
-    std::size_t last = known;
-    while (last < warm.contacts.size() && same_pair(warm.contacts[last].key, contacts[c].key))
-      ++last;
-    match_pair(contacts, c, end, warm, known, last, take);
-    c = end;
-    known = last;
-  }
+  // Both lists are sorted by key, so the contacts of a pair of shapes lie together in each. A chunk
+  // has the pairs that begin in it.
+  parallel_for(contacts.size(), kMatchGrain, [&](std::size_t c, std::size_t stop) {
+    while (c > 0 && c < stop && same_pair(contacts[c].key, contacts[c - 1].key)) ++c;
+    if (c == stop) return;
+    auto known = static_cast<std::size_t>(
+        std::lower_bound(warm.contacts.begin(), warm.contacts.end(), contacts[c].key,
+                         [](const WarmStart::Entry& entry, const ContactKey& key) {
+                           return before_pair(entry.key, key);
+                         }) -
+        warm.contacts.begin());
+    while (c < stop) {
+      std::size_t end = c + 1;
+      while (end < contacts.size() && same_pair(contacts[end].key, contacts[c].key)) ++end;
+      while (known < warm.contacts.size() && before_pair(warm.contacts[known].key, contacts[c].key))
+        ++known;
+      std::size_t last = known;
+      while (last < warm.contacts.size() && same_pair(warm.contacts[last].key, contacts[c].key))
+        ++last;
+      match_pair(contacts, c, end, warm, known, last, take);
+      c = end;
+      known = last;
+    }
+  });
 }
 
 void start_from(const WarmStart& warm, StepRun& run, double dt, const Assembly& assembly,

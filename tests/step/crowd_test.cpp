@@ -278,8 +278,14 @@ TEST(Crowd, FliesLikeTheExactStepWithoutAProblem) {
 }
 
 TEST(Crowd, LargeExactPilesThatMoveEndWithTheirSweeps) {
-  World world(field(26, 4, LawOfMotion::Inertial, 0.5), Accuracy::Exact);
-  for (Index i = 0; i < 300; ++i) world.x.v[6 * i] = 0.3;
+  // Settled by `fast`, then the floor is steep: 2704 spheres roll and slide over each other.
+  World world(field(26, 4, LawOfMotion::Inertial, 0.5), Accuracy::Fast);
+  for (int i = 0; i < 20; ++i) (void)world.step();
+  double* g = world.parameters.values.data() + world.model.gravity();
+  g[0] = 9.81 * std::sin(0.6);
+  g[2] = -9.81 * std::cos(0.6);
+  for (int i = 0; i < 5; ++i) (void)world.step();
+  world.settings.accuracy = Accuracy::Exact;
   const StepReport report = world.step();
   EXPECT_GT(report.constraints, static_cast<Index>(kCutContacts));
   EXPECT_EQ(report.method, Method::GaussSeidel);
