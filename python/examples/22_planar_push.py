@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """22_planar_push: a ball pushes a box over a table onto a mark, planned anew at every step.
 
-Receding horizon of 0.4 s, warm started, with smoothed gradients. The box slides with friction on four
+Receding horizon of 0.6 s, warm started, with smoothed gradients. The box slides with friction on four
 corners and the ball can only push: a box that went too far cannot be fetched back. The mark is 6 cm
 beside the line it would take.
 
@@ -30,7 +30,7 @@ builder.add_body_actuator("x", "ball", force=(1, 0, 0))
 builder.add_body_actuator("y", "ball", force=(0, 1, 0))
 model = builder.build()
 
-p = ot.optimise.Problem(model, 20, h=0.02)
+p = ot.optimise.Problem(model, 30, h=0.02)
 p.vary_controls(-1.5, 1.5)  # [N]
 p.effort(2e-3)
 for what, goal in zip(("x", "y"), GOAL):
@@ -39,7 +39,7 @@ for what, goal in zip(("x", "y"), GOAL):
     p.track("box", what, goal, weight=100, at="final")
 p.track("ball", "vx", 0.0, weight=0.05)
 p.track("ball", "vy", 0.0, weight=0.05)
-p.guess(u=np.tile([1.2, 0.0], (20, 1)))
+p.guess(u=np.tile([1.2, 0.0], (30, 1)))
 smooth = ot.StepGradientSettings(solution=ot.SolutionGradientSettings(
     mode=ot.GradientMode.Smoothed, kappa=1e-4))
 mpc = ot.optimise.Mpc(p, "gauss_newton", max_iterations=4, gradient=smooth)
