@@ -171,14 +171,13 @@ class Valleys {
     static const std::shared_ptr<const HullTopology> kOneVertex =
         fixed_topology(ShapeKind::Sphere, 3);
     const ShapeView<double> point{ShapeKind::Sphere, 3, &kNoRadius, kOneVertex.get()};
-    double parameters[2] = {0, q_.a.kind == ShapeKind::Capsule ? q_.a.p[1] : 0};
-    ShapeView<double> core = q_.a;  // without its radius: the caller takes that off
-    if (q_.a.kind == ShapeKind::Sphere || q_.a.kind == ShapeKind::Capsule) core.p = parameters;
-    const ContactPoint c = distance(core, {Vec3::Zero(), q_.X_WA.p}, point, {p, {}});
+    const ContactPoint c = distance(q_.a, {Vec3::Zero(), q_.X_WA.p}, point, {p, {}});
+    // Of the core: the caller takes the radius off, of a rounded hull like that of a sphere.
+    const double radius = core_radius(q_.a);
     Nearest r;
-    r.gap = c.gap;
+    r.gap = c.gap + radius;
     r.normal = c.normal;
-    r.point = c.point_a;
+    r.point = c.point_a + radius * c.normal;
     // The point is the vertex of the feature; the part of A is the other.
     const ContactFeature& f = c.feature;
     switch (f.kind) {
@@ -189,7 +188,7 @@ class Valleys {
       case FeatureKind::VertexEdge: {
         r.code = smooth_code(PartKind::Edge, f.second);
         const PrimitiveT<double> edge =
-            edge_primitive(core, Pose{Vec3::Zero(), q_.X_WA.p}, f.second);
+            edge_primitive(q_.a, Pose{Vec3::Zero(), q_.X_WA.p}, f.second);
         const Vec3 e = edge.p1 - edge.p0;
         r.place = (r.point - edge.p0).dot(e) / e.squaredNorm();
         break;

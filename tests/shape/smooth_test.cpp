@@ -353,6 +353,102 @@ TEST(Smooth, DerivativesAgainstDifferencesOfTheSearch) {
   EXPECT_GT(compared, 1500);
 }
 
+/// Derivatives of gap, normal and points from their formulas, by poses and parameters: the columns.
+constexpr int kMostInputs = 48;
+using Many = Dual<kMostInputs>;
+std::array<Many, 10> differentiated(const Shape& a, const Shape& b, const Pose& X, const Pose& Y,
+                                    const ContactFeature& feature, const std::vector<double>& p) {
+  Many delta[12];
+  std::vector<Many> q(p.begin(), p.end());
+  for (int k = 0; k < 12; ++k) delta[k] = Many::variable(0, k);
+  for (std::size_t k = 0; k < p.size(); ++k) q[k].d[12 + k] = 1;
+  const ContactPointT<Many> c =
+      evaluate_contact(feature, a.view(q.data()), moved(X, delta),
+                       b.view(q.data() + a.parameter_count()), moved(Y, delta + 6));
+  return {c.gap,        c.normal[0],  c.normal[1],  c.normal[2],  c.point_a[0],
+          c.point_a[1], c.point_a[2], c.point_b[0], c.point_b[1], c.point_b[2]};
+}
+
+TEST(RoundedHull, IsItsHullInflated) {
+  Random random(181);
+  constexpr ShapeKind kinds[] = {
+      ShapeKind::Sphere,    ShapeKind::Capsule,        ShapeKind::Box,      ShapeKind::Hull,
+      ShapeKind::HalfSpace, ShapeKind::Ellipsoid,      ShapeKind::Cylinder, ShapeKind::Cone,
+      ShapeKind::Torus,     ShapeKind::SuperEllipsoid, ShapeKind::Torus,    ShapeKind::Torus};
+  int deep = 0;
+  for (int i = 0; i < 360; ++i) {
+    std::vector<Vec3> points(4 + i % 4);
+    for (Vec3& x : points) x = random.direction() * random.uniform(0.3, 1);
+    const double r = random.uniform(0.05, 0.3);
+    const Shape hull = Shape::hull(points), rounded = Shape::rounded_hull(points, r);
+    const Shape other = test::random_shape(random, kinds[i % 12], 3);
+    const Pose X = test::random_pose(random, 3, i % 5 == 0 ? 0.4 : 1.5);
+    const Pose Y = test::random_pose(random, 3, 0.2);
+    SCOPED_TRACE(::testing::Message() << i << " " << test::kind_name(other.kind()));
+    const ContactPoint sharp = distance(hull, X, other, Y), c = distance(rounded, X, other, Y);
+    EXPECT_NEAR(c.gap, sharp.gap - r, 1e-10);
+    EXPECT_LT((c.point_a - c.point_b - c.gap * c.normal).norm(), 1e-10);
+    const ContactPoint again = evaluate_contact(c.feature, rounded.view(), X, other.view(), Y);
+    EXPECT_NEAR(again.gap, c.gap, 1e-10);
+    EXPECT_LT((again.point_a - c.point_a).norm(), 1e-6);
+    EXPECT_LT((again.point_b - c.point_b).norm(), 1e-6);
+    deep += sharp.gap + core_radius(other.view()) < 0;
+  }
+  EXPECT_GT(deep, 80);
+}
+
+TEST(Smooth, DerivativesOfDeepPairs) {
+  Random random(182);
+  int compared[5] = {};
+  for (int i = 0; i < 200; ++i) {
+    const int pair = i % 5;
+    std::vector<Vec3> points(4 + i % 3);
+    for (Vec3& x : points) x = random.direction() * random.uniform(0.3, 1);
+    const Shape rounded = Shape::rounded_hull(points, 0.3);
+    const Shape a = pair == 0 || pair == 4 ? rounded
+                    : pair == 1            ? Shape::hull(points)
+                    : pair == 2            ? test::random_shape(random, ShapeKind::Cylinder, 3)
+                                           : test::random_shape(random, ShapeKind::Cone, 3);
+    const Shape b =
+        test::random_shape(random, pair == 4 ? ShapeKind::SuperEllipsoid : ShapeKind::Torus, 3);
+    const Pose X = test::random_pose(random, 3, 0.9), Y = test::random_pose(random, 3, 0.2);
+    const ContactPoint c = distance(a, X, b, Y);
+    if (c.gap > 0) continue;
+    if (b.kind() == ShapeKind::Torus) {
+      // Where the circle runs through the core two faces are as near, and the normal is that of
+      // one of them: there is no derivative, and the certificate says so.
+      const double s = c.feature.start_place[1];
+      if (std::abs(c.normal.dot(rotate(Y.p, Vec3(-std::sin(s), std::cos(s), 0)))) > 1e-6) continue;
+    }
+    std::vector<double> p(a.parameters().begin(), a.parameters().end());
+    p.insert(p.end(), b.parameters().begin(), b.parameters().end());
+    const int n = 12 + static_cast<int>(p.size());
+    ASSERT_LE(n, kMostInputs);
+    const std::array<Many, 10> exact = differentiated(a, b, X, Y, c.feature, p);
+    SCOPED_TRACE(::testing::Message()
+                 << i << " " << test::kind_name(a.kind()) << " " << test::kind_name(b.kind()));
+    const auto mid = searched(a, b, X, Y, std::array<double, 12>{}.data(), p);
+    for (int k = 0; k < n; ++k) {
+      const double step = 1e-6;
+      double d[2][12] = {};
+      std::vector<double> pm[2] = {p, p};
+      for (int side = 0; side < 2; ++side)
+        (k < 12 ? d[side][k] : pm[side][static_cast<std::size_t>(k - 12)]) +=
+            side == 0 ? step : -step;
+      const auto hi = searched(a, b, X, Y, d[0], pm[0]), lo = searched(a, b, X, Y, d[1], pm[1]);
+      bool smooth = true;  // both sides alike
+      for (std::size_t r = 0; r < 10; ++r)
+        smooth = smooth && std::abs(hi[r] + lo[r] - 2 * mid[r]) < 1e-3 * step;
+      if (!smooth) continue;
+      for (std::size_t r = 0; r < 10; ++r)
+        EXPECT_NEAR(exact[r].d[k], (hi[r] - lo[r]) / (2 * step), 1e-4)
+            << "input " << k << " output " << r;
+      ++compared[pair];
+    }
+  }
+  for (int pair = 0; pair < 5; ++pair) EXPECT_GT(compared[pair], 100) << pair;
+}
+
 TEST(Smooth, MassByQuadrature) {
   // Integrals over a midpoint grid, against the closed forms.
   const auto integrate = [](const Shape& s, double reach_xy, double reach_z) {

@@ -143,6 +143,7 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{860211, 4677, Finding::Right, "an impact of what the last step has projected"},
            Case{860211, 271, Finding::NamedKink, "a jammed contact of one freedom"},
            Case{860211, 469, Finding::NamedKink, "a motor that asks for more than a limit"},
+           Case{1, 181, Finding::Right, "a ring in the rounding of a hull"},
        }) {
     const SceneJudgement one =
         judge_scene(random_scene(c.seed, c.number),
@@ -161,15 +162,15 @@ TEST(Random, ReportDoesNotDependOnThreads) {
 
 // Scenes of seed 1 that are known to be wrong: a rectangle at rest whose tilt opens one corner and
 // closes the other, so that both sides are alike and the number, which opens both, is neither (134,
-// mislabelled); a ring deep in a rounded hull, where turning it is 2 to 13 % off (181, certified
-// wrong). Take a number out as soon as its scene is right.
-const std::set<std::uint64_t> kKnown = {134, 181};
+// mislabelled). Take a number out as soon as its scene is right.
+const std::set<std::uint64_t> kKnown = {134};
 
 TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   const Campaign campaign = run_campaign({.count = 300, .seed = 1});
   EXPECT_EQ(campaign.count_of(Finding::Exception), 0u);
   EXPECT_EQ(campaign.count_of(Finding::EnergyRise), 0u);
   EXPECT_EQ(campaign.count_of(Finding::UnlabelledKink), 0u);
+  EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u);
   EXPECT_LE(campaign.worst_energy_rise, kEnergyRise);
   for (const SceneJudgement& one : campaign.failures) {
     const std::uint64_t number = std::stoull(one.name.substr(one.name.rfind('-') + 1));
