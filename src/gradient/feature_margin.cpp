@@ -10,6 +10,8 @@
 namespace orthant::internal {
 namespace {
 
+constexpr double kOffValley = 1e-6;  // n.c'(s) of a ring's circle, of its radius: not a valley
+
 /// A shape where it stands.
 struct Placed {
   ShapeView<double> view;
@@ -32,12 +34,24 @@ struct Placed {
     if (hull.face_count() == 0 && hull.vertex_count == 2) look(0, 1);  // a segment
     return margin;
   }
+  /// Of a ring: the nearest place of its circle has n.c'(s) = 0, but where the circle runs through
+  /// the other body and two of its faces are equally near.
+  double on_circle(const ContactFeature& f, int side) const {
+    if (view.kind != ShapeKind::Torus) return 1;
+    const Vec3 n(f.start_normal[0], f.start_normal[1], f.start_normal[2]);
+    const SmoothPartT<double> circle =
+        smooth_part(view, Pose{Vec3::Zero(), p}, side == 0 ? f.first : f.second);
+    const double slope = place_condition(circle, 1, n, f.start_place[side]);
+    return std::abs(slope) <= kOffValley * view.p[0] ? 1 : 0;
+  }
 };
 
 }  // namespace
 
 double feature_margin(const Model& model, const Parameters& parameters, const VecX& q,
-                      const Contact& contact) {
+                      const Contact& contact, bool deepest_only) {
+  const ContactFeature& f = contact.feature;
+  if (!deepest_only && f.kind != FeatureKind::Smooth) return 1;
   const double* x = parameters.values.data();
   const auto place = [&](ShapeId id, BodyId body) {
     const ShapeInstance& shape = model.shape(id);
@@ -46,7 +60,6 @@ double feature_margin(const Model& model, const Parameters& parameters, const Ve
   };
   const Placed a = place(contact.shape_a, contact.body_a),
                b = place(contact.shape_b, contact.body_b);
-  const ContactFeature& f = contact.feature;
   const Placed &first = f.swapped ? b : a, &second = f.swapped ? a : b;
   switch (f.kind) {
     case FeatureKind::VertexVertex:
@@ -63,6 +76,8 @@ double feature_margin(const Model& model, const Parameters& parameters, const Ve
       return first.edge(first.view.topology->edges[f.first])
           .cross(second.edge(second.view.topology->edges[f.second]))
           .norm();
+    case FeatureKind::Smooth:
+      return std::min(a.on_circle(f, 0), b.on_circle(f, 1));
     default:
       return 1;
   }

@@ -241,14 +241,14 @@ void Stage::find_ties(double tolerance) {
   feature_margin_ = context_.record_->selection_margin;
   ties_ = feature_margin_ <= tolerance ? 1 : 0;
   const ConstraintScheme scheme = context_.settings->constraints;
-  if (scheme != ConstraintScheme::Single && scheme != ConstraintScheme::Relcp) return;
+  const bool deepest_only = scheme == ConstraintScheme::Single || scheme == ConstraintScheme::Relcp;
   for (std::size_t r = 0, c = 0; r <= context_.trials.size(); ++r) {
     const VecX& q = r == 0 ? context_.record_->q : context_.trials[r - 1].q;
     for (const Contact& contact : round(r)) {
       const auto row = static_cast<std::size_t>(assembly_.blocks[c++].row);
       if (certificate().states[row] == ContactState::Separate) continue;
       const double margin =
-          internal::feature_margin(*context_.model, *context_.parameters, q, contact);
+          internal::feature_margin(*context_.model, *context_.parameters, q, contact, deepest_only);
       feature_margin_ = std::min(feature_margin_, margin);
       ties_ += margin <= tolerance ? 1 : 0;
     }

@@ -262,5 +262,52 @@ TEST(Promises, PyramidsStickAndOpenWithoutABorder) {
   }
 }
 
+/// A ring thrown at the rounded edge of a fixed block, its circle `apart` from the edge.
+Model ring_on_rounded_block(double apart) {
+  std::vector<Vec3> corners;
+  for (int k = 0; k < 8; ++k)
+    corners.emplace_back((k & 1) ? 0.2 : -0.2, (k & 2) ? 0.3 : -0.3, (k & 4) ? 0.2 : -0.2);
+  ModelBuilder b;
+  b.set_gravity(Vec3::Zero());
+  b.add_material({.name = "m", .friction = 0.4});
+  b.add_body({.name = "block",
+              .motion = Motion::Fixed,
+              .shapes = {{.shape = Shape::rounded_hull(corners, 0.03), .material = "m"}}});
+  const Vec3 out = Vec3(1, 0, 1) / std::sqrt(2.0);
+  b.add_body({.name = "ring",
+              .motion = Motion::Spatial,
+              .position = Vec3(0.2, 0.04, 0.2) + (0.3 + apart) * out,
+              .orientation = exp_rotation(Vec3(1.5, 0.1, 0.05)),
+              .velocity = Vec3(-0.8, 0.2, -0.6),
+              .angular_velocity = Vec3(0.3, -0.4, 0.2),
+              .shapes = {{.shape = Shape::torus(0.3, 0.05), .material = "m"}}});
+  return b.build();
+}
+
+// A ring against a rounded hull: the rounding counts once in the gap and in the point.
+TEST(Promises, RingsTouchTheRoundingOfAHull) {
+  for (const double apart : {0.077, 0.06, 0.02}) {
+    const OneStep one(ring_on_rounded_block(apart), {});
+    ASSERT_EQ(one.record.solves[0].contacts.contacts.size(), 1u);
+    StepGradient gradient = one.gradient();
+    for (Index k = 0; k < one.model.v_size(); ++k) {
+      const StepTangent t{.q = VecX::Unit(one.model.v_size(), k),
+                          .v = VecX::Unit(one.model.v_size(), (k + 1) % one.model.v_size())};
+      const VecX truth = one.difference(t, 1e-5);
+      EXPECT_LE((one.tangent(gradient, t) - truth).norm(), 1e-6 * truth.norm()) << apart << k;
+    }
+    EXPECT_TRUE(gradient.certificate().certified()) << gradient.certificate().reason;
+  }
+}
+
+// So deep that its circle runs through the block without its rounding, a ring is as deep below two
+// faces, and the normal is that of one of them: no number is certified.
+TEST(Promises, RingsWhoseCirclesRunThroughAHullAreOnABorder) {
+  const OneStep one(ring_on_rounded_block(-0.02), {});
+  const StepGradient gradient = one.gradient();
+  EXPECT_GT(gradient.certificate().floating, 0);
+  EXPECT_FALSE(gradient.certificate().certified());
+}
+
 }  // namespace
 }  // namespace orthant
