@@ -118,9 +118,24 @@ TEST(RolloutGradient, StackOfFourBalls) {
 TEST(RolloutGradient, StackOfThreeBoxes) { expect_exact(stack(0), tight(), 20, 0.95); }
 
 TEST(RolloutGradient, StackOfThreeBoxesWithFriction) {
+  // Twelve redundant contacts, some on the border of sticking: their problems are solved to 1e-12
+  // and no better, which shows in a difference here and there, in other rows at another length.
   StepSettings settings = tight();
   settings.friction = FrictionModel::Cone;
-  expect_exact(stack(0.6), settings, 20, 0.95);
+  const Model model = stack(0.6);
+  const GradientChecker checker(model, model.default_parameters(), settings, model.rest_state(),
+                                20);
+  const GradientCheck one = checker.run(), other = checker.run({.difference = 3e-6});
+  EXPECT_GE(one.share(), 0.95) << one.table();
+  EXPECT_GE(other.share(), 0.95) << other.table();
+  EXPECT_TRUE(one.certificate.exact) << one.certificate.reason;
+  ASSERT_EQ(one.rows.size(), other.rows.size());
+  for (std::size_t i = 0; i < one.rows.size(); ++i) {
+    if (one.rows[i].status != CheckStatus::Compared) continue;
+    EXPECT_LE(one.rows[i].error, 1e-5) << one.rows[i].name;
+    if (other.rows[i].status != CheckStatus::Compared) continue;
+    EXPECT_LE(std::min(one.rows[i].error, other.rows[i].error), 1e-6) << one.rows[i].name;
+  }
 }
 
 TEST(RolloutGradient, DroppedBoxSettles) {
