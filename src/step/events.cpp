@@ -143,7 +143,8 @@ double sort_contacts(const StepRun& run, const Paths& paths, double dt,
     if (!same) impact = first_touch(run, paths, contact, dt);
     last = &contact;
     if (impact.time == kNever) continue;
-    if (impact.rate >= -threshold) {
+    // Of a pair that touches now, at another point, there is no time to locate.
+    if (impact.rate >= -threshold || impact.time == 0) {
       rows.push_back(contact);
     } else if (!same) {
       fast.push_back(contact);

@@ -144,6 +144,7 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{860211, 271, Finding::NamedKink, "a jammed contact of one freedom"},
            Case{860211, 469, Finding::NamedKink, "a motor that asks for more than a limit"},
            Case{1, 181, Finding::Right, "a ring in the rounding of a hull"},
+           Case{1, 1380, Finding::NotConverged, "a pair that touches at another point"},
        }) {
     const SceneJudgement one =
         judge_scene(random_scene(c.seed, c.number),
