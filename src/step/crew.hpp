@@ -10,9 +10,14 @@
 
 namespace orthant {
 
-/// Contacts of an island from which on a step is one of a crowd, and contacts in all from which on
-/// the sweeps of a crowd are cut into cells.
-constexpr std::size_t kCrowdContacts = 100, kCutContacts = 2048;
+/// Contacts of an island from which on a step is one of a crowd.
+constexpr std::size_t kCrowdContacts = 100;
+/// Contacts in all from which on a crowd is swept without factorisations: one costs more than
+/// hundreds of sweeps.
+constexpr std::size_t kManyContacts = 2048;
+/// Contacts in all from which on the sweeps of a crowd are cut into cells, for threads and ranks.
+/// Cells break the order from the lowest contact up, which takes a fifth to a third more sweeps.
+constexpr std::size_t kCutContacts = 8192;
 
 /// Edge of the cells that the contacts of a crowd are swept in [m]: eight times the mean bounding
 /// radius of the bodies that move. 0 where there are none.

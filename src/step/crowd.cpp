@@ -27,7 +27,7 @@ constexpr double kSingleTolerance = 3e-3;
 /// between. So have many contacts together: their canonical problem would take more memory than all
 /// else of the step.
 bool has_crowd(StepRun& run) {
-  if (run.work.detected.contacts.contacts.size() >= kCutContacts) return true;
+  if (run.work.detected.contacts.contacts.size() >= kManyContacts) return true;
   std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
   up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
   std::iota(up.begin(), up.end(), 0);
@@ -53,8 +53,9 @@ bool has_crowd(StepRun& run) {
 }
 
 /// What the words promise, where no setting says otherwise; docs/run.md has the same table.
-/// `whole`: it is not cut into cells.
-SweepSettings promise_of(const StepSettings& s, bool whole) {
+/// `contacts`: of a crowd that one process steps; that of a crew is cut into cells however many.
+SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
+  const bool whole = contacts < kCutContacts, few = contacts < kManyContacts;
   const bool fast = s.accuracy == Accuracy::Fast;
   SweepSettings out;
   out.compliance = s.crowd_compliance > 0 ? s.crowd_compliance : fast ? 1e-4 : 1e-3;
@@ -63,12 +64,11 @@ SweepSettings promise_of(const StepSettings& s, bool whole) {
   out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
   // Without a tolerance of its own `fast` is a number of sweeps.
   out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
-  // Sweeps alone would take thousands, or go round in a cycle: they lead Newton's method to its
-  // basin. Larger crowds are swept alone, with the same bits on any number of ranks; there one
-  // factorisation costs hundreds of sweeps.
+  // Sweeps alone take thousands where a pile moves, or go round in a cycle: those of few contacts
+  // lead Newton's method to its basin.
   const bool tight = out.tolerance < out.newton_from;
   if (s.crowd_sweeps == 0 && (tight || (whole && !out.single))) out.max_sweeps = 4000;
-  if (whole && !out.single) {
+  if (few && !out.single) {
     out.newton_steps = 30;
     out.patience = 300;
   }
@@ -495,7 +495,7 @@ bool accepts_swept(StepRun& run, const SweepResult& swept, const Assembly& assem
   scale_of(p, work.scale_work, work.scale);
   const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
   const bool converged = residual.value <= s.tolerance;
-  if (!converged && solved.rows.contacts.size() < kCutContacts) return false;
+  if (!converged && solved.rows.contacts.size() < kManyContacts) return false;
   if (!converged)
     run.report.outcome = std::max(
         run.report.outcome, swept.outcome == Outcome::Converged ? Outcome::Stalled : swept.outcome);
@@ -598,7 +598,7 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run);
-  return (result.outcome == Outcome::Converged || contacts.size() >= kCutContacts) &&
+  return (result.outcome == Outcome::Converged || contacts.size() >= kManyContacts) &&
          accepts_swept(run, result, assembly, solved);
 }
 
@@ -625,9 +625,9 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   fill_contacts(filling);
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
-  const bool whole =
-      work.crowd.crew == nullptr && work.detected.contacts.contacts.size() < kCutContacts;
-  SweepSettings settings = promise_of(run.settings, whole);
+  SweepSettings settings =
+      promise_of(run.settings, work.crowd.crew != nullptr ? kCutContacts
+                                                          : work.detected.contacts.contacts.size());
   settings.speed = reference_speed(run, dt);
   settings.crew = work.crowd.crew;
   work.crowd.turned_gaps.clear();

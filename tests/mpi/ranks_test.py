@@ -20,8 +20,8 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none
 ENV = dict(os.environ, OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_rmaps_base_oversubscribe="1",
            OMPI_MCA_mpi_yield_when_idle="1")
 
-CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=16", "--set", "layers=4", "--steps", "24"]
-DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=16", "--steps", "12"]
+CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=32", "--set", "layers=4", "--steps", "24"]
+DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=24", "--steps", "12"]
 
 
 def run(ranks, *arguments):
