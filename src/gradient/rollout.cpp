@@ -335,10 +335,13 @@ RolloutTape record_rollout(const Model& model, const Parameters& parameters,
   State x = state;
   WarmStart warm;
   SpareWorkspace workspace(model);
+  // Crowds are stepped otherwise where nothing is recorded: a checkpoint must lead where its replay
+  // does.
+  StepRecord dropped;
   for (Index i = 0; i < steps; ++i) {
     if (!policy.store_records && i % tape.policy.every == 0) tape.checkpoints.push_back({x, warm});
     StepRecord* record =
-        policy.store_records ? &tape.records[static_cast<std::size_t>(i)] : nullptr;
+        policy.store_records ? &tape.records[static_cast<std::size_t>(i)] : &dropped;
     const StepReport report = step(model, parameters, settings, control_of(controls, i), x, warm,
                                    workspace.get(), record);
     add(report, tape.report);
