@@ -160,6 +160,32 @@ TEST(GradientRules, ImpulsesAndGapsAreOutputs) {
       1e-12);
 }
 
+TEST(GradientRules, CheckpointsOfAPileLeadWhereTheirReplayDoes) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.5});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .shapes = {{.shape = Shape::half_space(), .material = "m"}}});
+  for (int i = 0; i < 100; ++i)
+    b.add_body({.position = {0.201 * (i % 10), 0.201 * (i / 10), 0.1},
+                .velocity = {0.3 * std::sin(2.0 * i), 0.3 * std::cos(3.0 * i), 0},
+                .shapes = {{.shape = Shape::sphere(0.1), .material = "m"}}});
+  const Model model = b.build();
+  const auto record = [&](bool store) {
+    return record_rollout(model, model.default_parameters(), {}, model.rest_state(), {}, 12,
+                          {.store_records = store});
+  };
+  const RolloutTape stored = record(true), kept = record(false);
+  EXPECT_EQ(stored.q, kept.q);
+  const VecX ones = VecX::Ones(model.v_size());
+  const StepGradientSettings with{.allow_unconverged = true};
+  const RolloutGradient a = rollout_gradient(stored, at_end(stored, ones, ones), with),
+                        c = rollout_gradient(kept, at_end(kept, ones, ones), with);
+  EXPECT_EQ(a.q, c.q);
+  EXPECT_EQ(a.v, c.v);
+  EXPECT_EQ(a.parameters, c.parameters);
+}
+
 TEST(GradientRules, CheckpointsGiveTheSameGradientAndRecordingTheSameMotion) {
   const Model model = pushed_block();
   const Parameters parameters = model.default_parameters();
