@@ -68,10 +68,13 @@ void check_arguments(const StepRun& run) {
             "drag_ratio, thermal_energy", "need the overdamped law and whole steps", s.drag_ratio);
   }
   require(!(s.periodic.any() && s.impact_events), "impact_events", "exclude a periodic box", 1);
-  if (s.constraints != ConstraintScheme::Manifold) {
-    require(s.integrator == Integrator::Euler && !s.impact_events && s.max_halvings == 0,
-            "constraints", "other than manifold exclude rattle, impact_events and max_halvings", 1);
-  }
+  // One of them leads the step (advance_state); the others would be ignored.
+  const int leaders = (s.constraints != ConstraintScheme::Manifold) +
+                      (s.integrator == Integrator::Rattle) + s.impact_events + (s.max_halvings > 0);
+  require(leaders <= 1, "constraints, integrator, impact_events, max_halvings",
+          "only one may differ from its default: constraints other than manifold, rattle, impact "
+          "events and halving exclude each other",
+          leaders);
   if (!run.model.flexible_parts().empty()) {
     if (s.integrator == Integrator::Rattle)
       throw Error("step settings.integrator", "Rattle does not take flexible parts");

@@ -455,6 +455,33 @@ TEST(Step, TimeIsNotTheSumOfItsParts) {
   EXPECT_EQ(w.x.step, 1);
 }
 
+/// Each of these leads the step in a way of its own. Two of them are refused, by the names of all.
+TEST(Step, WaysToStepExcludeEachOther) {
+  using Change = void (*)(StepSettings&);
+  const Change ways[] = {[](StepSettings& s) { s.constraints = ConstraintScheme::Relcp; },
+                         [](StepSettings& s) { s.integrator = Integrator::Rattle; },
+                         [](StepSettings& s) { s.impact_events = true; },
+                         [](StepSettings& s) { s.max_halvings = 3; }};
+  for (const Change first : ways)
+    for (const Change second : ways) {
+      StepSettings settings;
+      first(settings);
+      second(settings);
+      World w(one_ball(1), settings);
+      if (first == second) {
+        EXPECT_EQ(w.step().outcome, Outcome::Converged);
+        continue;
+      }
+      try {
+        (void)w.step();
+        ADD_FAILURE() << "two ways to step were taken";
+      } catch (const Error& error) {
+        for (const char* name : {"constraints", "integrator", "impact_events", "max_halvings"})
+          EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+      }
+    }
+}
+
 TEST(Rollout, StopsWhenTold) {
   const Model model = one_ball(1);
   State state = model.rest_state();
