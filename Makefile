@@ -8,12 +8,12 @@ MAKEFLAGS += --no-print-directory
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
-PRESETS := release dev debug asan tsan fuzz lint mpi
+PRESETS := release dev debug asan tsan fuzz lint
 # The tests of the PyTorch layers and of the page need more than a build does, fuzzing needs clang.
-SETUP_GROUPS := test $(if $(filter test-mpi,$(MAKECMDGOALS)),mpi,python) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
+SETUP_GROUPS := test python $(if $(filter mpi test-mpi test-all,$(MAKECMDGOALS)),mpi) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build cuda test-cuda test test-core test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs clean
+.PHONY: help setup build cuda test-cuda test test-core mpi test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -53,17 +53,20 @@ test-asan test-tsan test-debug: test-%: build-%
 	$(say) 'testing build/$*'
 	@ctest --preset $* --parallel $(JOBS)
 
-test-all: build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
+test-all: mpi build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
 	$(say) 'testing, long ones included'
-	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ctest --preset release-long --parallel $(JOBS)
+	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ORTHANT_KILLS=50 ctest --preset release-long --parallel $(JOBS)
+
+mpi: configure-release  ## install Open MPI, build build/release/bin/orthant-mpi: runs on many ranks
+	@cmake -S . -B build/release -DORTHANT_MPI=ON >build/configure-mpi.log
+	$(say) 'building build/release/bin/orthant-mpi'
+	@cmake --build build/release --parallel $(JOBS) --target orthant_mpi
 
 # RANKS: how many at most; more than there are cores are fine.
 RANKS ?= 4
-test-mpi: configure-mpi  ## install Open MPI, build runs on many ranks, test them on 1 to RANKS ranks
-	$(say) 'building build/mpi'
-	@cmake --build build/mpi --parallel $(JOBS) --target orthant_command
+test-mpi: mpi  ## test runs on 1 to RANKS ranks
 	$(say) 'testing on ranks'
-	@python3 -B tests/mpi/ranks_test.py build/mpi/bin/orthant $(RANKS)
+	@python3 -B tests/mpi/ranks_test.py build/release/bin/orthant-mpi $(RANKS)
 
 bench: configure-release  ## run the benchmarks, JSON in build/bench
 	$(say) 'building and running the benchmarks'

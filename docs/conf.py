@@ -16,4 +16,5 @@ exclude_patterns = ["_build", "decisions/template.md"]
 html_theme = "furo"
 html_title = f"Orthant {release}"
 html_copy_source = False
-html_static_path = ["images"] if (Path(__file__).parent / "images").is_dir() else []
+html_static_path = ["images", "style"]
+html_css_files = ["site.css"]

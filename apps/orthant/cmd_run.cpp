@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -203,6 +205,25 @@ int run_ranks(const RunCommandOptions& options) {
   }
 }
 
+#else
+
+/// Said by the first of several processes that a launcher of MPI started, none of which knows the
+/// others.
+void note_on_ranks() {
+  const auto number = [](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (const char* value = std::getenv(name)) return std::atoi(value);
+    return 0;
+  };
+  const int size = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  if (size > 1 && number({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) == 0)
+    fmt::print(
+        stderr,
+        "note: each of the {} ranks makes a run of its own; orthant-mpi (ORTHANT_MPI) shares "
+        "one out\n",
+        size);
+}
+
 #endif
 
 /// Steps the scene up to `explain`, records nothing, and tells of every solve of that step.
@@ -276,6 +297,8 @@ void add_run(Program& program) {
     if (options->explain > 0) return explain_step(*options);
 #if defined(ORTHANT_HAS_MPI)
     if (MpiSession::launched()) return run_ranks(*options);
+#else
+    note_on_ranks();
 #endif
     return run_scene(*options);
   });

@@ -101,6 +101,65 @@ Trajectory exact(double step, double offset = 1) {
   return t;
 }
 
+/// Springs of stiffness k between the two, explicit steps of h, from the moment they touch to
+/// t = 20 (in full to the end): the error of the path and the deepest overlap.
+struct Springs {
+  double error = 0, deepest = 0;
+};
+Springs springs(double k, double h, double until, const Trajectory& truth) {
+  const double mx = 1 / (kDrag * kLength), mt = 12 / (kDrag * kLength * kLength * kLength);
+  Three u = truth.upper[100];  // t = 10: they touch
+  Springs out;
+  double sum = 0;
+  int samples = 0;
+  for (double next = 10; next < until;) {
+    next += kSample;
+    const auto steps = static_cast<std::int64_t>(std::ceil(kSample / h - 1e-9));
+    for (std::int64_t i = 0; i < steps; ++i) {
+      const ContactPoint c = separation(u);
+      const double push = k * std::max(0.0, -c.gap);
+      out.deepest = std::max(out.deepest, -c.gap);
+      const Vec3 r = 0.5 * (c.point_a + c.point_b) - Vec3(u[0], u[1], 0);
+      const double dt = kSample / static_cast<double>(steps);
+      u[0] += dt * mx * c.normal[0] * push;
+      u[1] += dt * mx * (c.normal[1] * push - 1);
+      u[2] += dt * mt * (r[0] * c.normal[1] - r[1] * c.normal[0]) * push;
+    }
+    const Three& exact = truth.upper[static_cast<std::size_t>(std::llround(next / kSample))];
+    sum += (u[0] - exact[0]) * (u[0] - exact[0]) + (u[1] - exact[1]) * (u[1] - exact[1]);
+    ++samples;
+  }
+  out.error = std::sqrt(sum / samples);
+  return out;
+}
+
+/// The method that ReLCP replaces (its section 1): the longest step of springs as stiff as an
+/// overlap asks for, beside that of the recursion. Above the limit they throw the bodies apart, and
+/// the overlap grows with the step instead of falling with the stiffness.
+void compare_springs(const Options& options, const Trajectory& truth, Result& result) {
+  Table table{"Springs between the same two, explicit steps (the paper's section 1)",
+              {"stiffness", "overlap", "longest stable step", "RMS error of the path at it",
+               "0.1, a step of the recursion, over it"},
+              {}};
+  const double until = options.quick ? 11 : 20;
+  double stiffest = 0;
+  for (const double k : {1e2, 1e3, 1e4, 1e5}) {
+    // 2 / k over the mobility of the gap: what a linear spring allows; searched from above it.
+    double h = std::min(64 / k, 0.1);
+    const double rest = springs(k, 0.2 / k, until, truth).deepest;
+    Springs found = springs(k, h, until, truth);
+    while (found.deepest > 1.1 * rest) found = springs(k, h /= std::sqrt(2.0), until, truth);
+    table.rows.push_back(
+        {number(k), number(found.deepest), number(h), number(found.error), number(0.1 / h)});
+    stiffest = 0.1 / h;
+  }
+  result.checks.push_back(
+      {"1000 over how much longer the recursion's step is than that of springs "
+       "with an overlap of 1e-5",
+       1000 / stiffest, 1});
+  result.tables.push_back(std::move(table));
+}
+
 Trajectory simulate(ConstraintScheme scheme, double h, int spheres, const Options& options,
                     double offset = 1) {
   ModelBuilder builder;
@@ -369,6 +428,7 @@ Result run_ellipsoids(const Options& options) {
       "dt = 1e-5; ours are root mean squares against the exact motion: compare orders");
   figure.write(options, "fig3_steps", "Figure 3b, ReLCP", result);
   compare_spheres(options, truth, result);
+  compare_springs(options, truth, result);
   result.scenes.push_back({"ellipsoids_run", "the whole motion at dt = 0.1", kScene});
   std::vector<std::vector<double>> columns(4);
   for (std::size_t i = 0; i < truth.upper.size(); ++i) {

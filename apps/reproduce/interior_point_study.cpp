@@ -88,12 +88,13 @@ Study study(const Model& model, const Parameters& parameters, State state,
         Solution x = start_of(static_cast<Start>(s), now, contacts, last[exit][s]);
         SolveTrace trace;
         const double before = processor_seconds();
+        InteriorPointSettings method = settings.method;
+        method.warm_start = s != kCold;
+        method.crossover = judged;
+        method.exit_gap = judged ? 0 : 1e-9;
+        method.exit_error = judged ? 0 : 1e-10;
         const MethodResult result = solve_interior_point(
-            now.problem, scale,
-            {.warm_start = s != kCold,
-             .crossover = judged,
-             .exit_gap = judged ? 0 : 1e-9,
-             .exit_error = judged ? 0 : 1e-10},
+            now.problem, scale, method,
             {.tolerance = settings.tolerance, .trace = shown ? &trace : nullptr}, interior_point,
             x);
         out.iterations[exit][s] += result.iterations;

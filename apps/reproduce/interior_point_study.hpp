@@ -26,9 +26,10 @@ struct StudySettings {
   double contact_margin = 0.1;  ///< of half the smaller width
   int settle = 0;               ///< steps before the first problem
   int calls = 100;
-  bool all_starts = true;         ///< false: cold alone
-  double tolerance = 1e-10;       ///< of the judge, for the interior point
-  double step_tolerance = 1e-10;  ///< of the steps that lead from one problem to the next
+  bool all_starts = true;             ///< false: cold alone
+  double tolerance = 1e-10;           ///< of the judge, for the interior point
+  double step_tolerance = 1e-10;      ///< of the steps that lead from one problem to the next
+  InteriorPointSettings method = {};  ///< its starts and exits are set by the study
 };
 
 struct Study {

@@ -18,8 +18,9 @@
 namespace orthant::internal {
 namespace {
 
-constexpr int kStarts = 256;       // directions tried of curved pairs that overlap deeply
-constexpr int kMaxClimb = 300;     // steps of one climb
+constexpr int kStarts = 256;             // directions tried of curved pairs that overlap deeply
+constexpr int kMaxClimb = 300;           // steps of one climb
+constexpr double kNear = 0.2, kAll = 2;  // sines about a direction: parts whose contacts are tried
 constexpr double kTrusted = 1e-9;  // of the scale: parts whose gap is f(n) to this are the contact
 
 /// The best offer.
@@ -44,21 +45,22 @@ class Best {
 
   /// The contact of the best offer. Parallel edges share their normals: of the pairs of parts with
   /// the same separation the one whose points are that far apart. The first, so that rounding does
-  /// not choose.
-  void evaluate(ContactPoint& out) const {
+  /// not choose. False where no pair of parts is: then the best offer is no maximum of f.
+  bool evaluate(ContactPoint& out) const {
     for (int i = 0; i < count_; ++i) {
       const Tie& t = ties_[i];
       const Vec3 on_b = reference(pair_.B, t.b, t.n), on_a = reference(pair_.A, t.a, -t.n);
       if (evaluate_parts(pair_, t.a, t.b, t.n, place_near(pair_.A, t.a, -t.n, on_b),
                          place_near(pair_.B, t.b, t.n, on_a), out) &&
           std::abs(out.gap - gap) <= kTrusted * pair_.scale)
-        return;
+        return true;
     }
     // Deep inside Newton may leave the parts: what they make of it near the normal, so that the
     // contact is still that of its feature.
     const std::int16_t a = pair_.A.extreme(-normal), b = pair_.B.extreme(normal);
     (void)evaluate_parts(pair_, a, b, normal, place_near(pair_.A, a, -normal, pair_.B.X.x),
                          place_near(pair_.B, b, normal, pair_.A.X.x), out);
+    return false;
   }
 
   double gap = -std::numeric_limits<double>::infinity();
@@ -186,29 +188,29 @@ class TurnedAgainst {
   Vec3 unused_;
 };
 
-/// Parts of a curved core whose normals are near m; returns how many.
-int parts_near(const PlacedCore& core, const Vec3& m, std::int16_t* code) {
+/// Parts of a curved core whose normals are within `near` (a sine) of m; returns how many.
+int parts_near(const PlacedCore& core, const Vec3& m, double near, std::int16_t* code) {
   if (core.is_rounded()) {
     code[0] = core.rounded_code();
     return 1;
   }
-  constexpr double kNear = 0.2;
   const double along = m.dot(core.axis);
   int count = 0;
   if (core.kind() == ShapeKind::Cylinder) {
     code[count++] = smooth_code(PartKind::Circle, along > 0 ? 1 : 0);
-    if (std::abs(along) < kNear) code[count++] = smooth_code(PartKind::Edge, 0);
+    if (std::abs(along) < near) code[count++] = smooth_code(PartKind::Edge, 0);
     return count;
   }
-  if (along < core.sine + kNear) code[count++] = smooth_code(PartKind::Circle, 0);
-  if (along > core.sine - kNear) code[count++] = smooth_code(PartKind::Vertex, kRimPoints);
-  if (std::abs(along - core.sine) < kNear) code[count++] = smooth_code(PartKind::ConeSide, 0);
+  if (along < core.sine + near) code[count++] = smooth_code(PartKind::Circle, 0);
+  if (along > core.sine - near) code[count++] = smooth_code(PartKind::Vertex, kRimPoints);
+  if (std::abs(along - core.sine) < near) code[count++] = smooth_code(PartKind::ConeSide, 0);
   return count;
 }
 
 /// Uphill by trying eight ways around, the pattern turned every time.
 double climb(const PlacedPair& pair, Vec3& n) {
   double value = pair.separation(n), step = 0.25, turn = 0;
+  int failed = 0;
   for (int k = 0; k < kMaxClimb && step > 1e-6; ++k, turn += 2.4) {
     Vec3 t1, t2, best = n;
     contact_tangents(n, t1, t2);
@@ -225,17 +227,19 @@ double climb(const PlacedPair& pair, Vec3& n) {
     if (best_value > value) {
       n = best;
       value = best_value;
-    } else {
+      failed = 0;
+    } else if (++failed == 3) {  // on a ridge few directions lead up
       step *= 0.5;
+      failed = 0;
     }
   }
   return value;
 }
 
 /// Newton on every pair of parts near n; offers what it finds.
-void polish(const PlacedPair& pair, const Vec3& n, Best& best) {
+void polish(const PlacedPair& pair, const Vec3& n, double near, Best& best) {
   std::int16_t a[3], b[3];
-  const int na = parts_near(pair.A, -n, a), nb = parts_near(pair.B, n, b);
+  const int na = parts_near(pair.A, -n, near, a), nb = parts_near(pair.B, n, near, b);
   for (int i = 0; i < na; ++i)
     for (int j = 0; j < nb; ++j) {
       ContactPoint c;
@@ -252,12 +256,14 @@ void search_curved(const PlacedPair& pair, Best& best) {
     const double before = best.gap;
     Vec3 n = best.normal;
     climb(pair, n);
-    polish(pair, n, best);
+    polish(pair, n, kNear, best);
     best.offer(n, pair.A.extreme(-n), pair.B.extreme(n));
     if (!(best.gap > before + 1e-12 * pair.scale)) break;
   }
   const double width = std::min(smallest_width(pair.q.a), smallest_width(pair.q.b));
-  if (best.gap > -0.05 * width) return;
+  ContactPoint unused;
+  const bool proved = best.evaluate(unused);
+  if (best.gap > -0.05 * width && proved) return;
   // In deep overlap f has several maxima: the best of directions all around (Fibonacci's spiral).
   std::array<std::pair<double, Vec3>, 12> starts;
   starts.fill({-std::numeric_limits<double>::infinity(), Vec3::UnitX()});
@@ -283,7 +289,7 @@ void search_curved(const PlacedPair& pair, Best& best) {
   for (auto& [f, n] : starts) {
     if (f == -std::numeric_limits<double>::infinity()) continue;
     climb(pair, n);
-    polish(pair, n, best);
+    polish(pair, n, proved ? kNear : kAll, best);
     best.offer(n, pair.A.extreme(-n), pair.B.extreme(n));
   }
 }

@@ -177,10 +177,12 @@ std::vector<std::string> files_in(const std::string& folder, const std::string& 
 
 const SceneOptions kSmall{.max_bodies = 100, .read_files = false};
 
-/// A reader of files: each input is written to `name` first.
+/// A reader of files: each input is written to `name` first, a new file: ext4 writes one that was
+/// truncated to the disk before it goes on, which took nine tenths of a campaign.
 std::function<void(const std::string&)> through_file(const std::string& name,
                                                      std::function<void()> read) {
   return [=](const std::string& text) {
+    (void)std::remove(name.c_str());
     std::FILE* const file = std::fopen(name.c_str(), "wb");
     (void)std::fwrite(text.data(), 1, text.size(), file);
     (void)std::fclose(file);

@@ -14,107 +14,14 @@
 namespace orthant {
 namespace {
 
+using test::at;
+using test::brute_force;
+using test::directed;
+using test::expect_consistent;
 using test::Random;
+using test::support;
 
 constexpr double kPi = std::numbers::pi;
-
-Pose at(double x, double y, double z, const Vec3& turn = Vec3::Zero()) {
-  return {Vec3(x, y, z), exp_rotation(turn)};
-}
-
-/// max over the body of n.p, by its definition.
-double support(const Shape& s, const Pose& X, const Vec3& n) {
-  const Vec3 m = rotate(conjugate(X.p), n);
-  const auto p = s.parameters();
-  double h = 0;
-  switch (s.kind()) {
-    case ShapeKind::Sphere:
-      h = p[0];
-      break;
-    case ShapeKind::Capsule:
-      h = p[0] + p[1] * std::abs(m[0]);
-      break;
-    case ShapeKind::Box:
-      for (int k = 0; k < s.dim(); ++k) h += p[k] * std::abs(m[k]);
-      break;
-    case ShapeKind::Hull:
-      h = -1e300;
-      for (std::size_t i = 0; i < p.size(); i += s.dim()) {
-        double sum = 0;
-        for (int k = 0; k < s.dim(); ++k) sum += m[k] * p[i + k];
-        h = std::max(h, sum);
-      }
-      break;
-    case ShapeKind::HalfSpace:  // along its own normal only
-      break;
-    default:
-      for (int k = 0; k < s.dim(); ++k) h += p[k] * p[k] * m[k] * m[k];
-      h = std::sqrt(h);
-  }
-  return n.dot(X.x) + h;
-}
-
-double directed(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, const Vec3& n) {
-  return -support(a, X, -n) - support(b, Y, n);
-}
-
-/// Maximum of the directed separation: many directions, the best of them improved by shrinking
-/// random steps.
-double brute_force(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, Random& random) {
-  const int dim = a.dim();
-  const int count = dim == 2 ? 400 : 3000;
-  std::vector<std::pair<double, Vec3>> starts;
-  for (int i = 0; i < count; ++i) {
-    Vec3 n;
-    if (dim == 2) {
-      n = Vec3(std::cos(2 * kPi * i / count), std::sin(2 * kPi * i / count), 0);
-    } else {
-      const double z = 1 - (2 * i + 1.0) / count, angle = i * kPi * (3 - std::sqrt(5.0));
-      const double r = std::sqrt(1 - z * z);
-      n = Vec3(r * std::cos(angle), r * std::sin(angle), z);
-    }
-    starts.emplace_back(directed(a, X, b, Y, n), n);
-  }
-  std::partial_sort(starts.begin(), starts.begin() + 12, starts.end(),
-                    [](const auto& x, const auto& y) { return x.first > y.first; });
-  double best = -1e300;
-  for (int k = 0; k < 12; ++k) {
-    auto [f, n] = starts[static_cast<std::size_t>(k)];
-    for (double step = 0.1; step > 1e-9;) {
-      bool better = false;
-      for (int trial = 0; trial < 12; ++trial) {
-        Vec3 m = n + step * random.vector(1);
-        if (dim == 2) m[2] = 0;
-        m.normalize();
-        const double g = directed(a, X, b, Y, m);
-        if (g > f) {
-          f = g;
-          n = m;
-          better = true;
-        }
-      }
-      if (!better) step *= 0.5;
-    }
-    best = std::max(best, f);
-  }
-  return best;
-}
-
-/// The witness points belong together and lie on their surfaces.
-void expect_consistent(const Shape& a, const Pose& X, const Shape& b, const Pose& Y,
-                       const ContactPoint& c) {
-  EXPECT_NEAR(c.normal.norm(), 1, 1e-13);
-  EXPECT_LT((c.point_a - c.point_b - c.gap * c.normal).norm(), 1e-12);
-  EXPECT_TRUE(test::contains(a, X, c.point_a, 1e-10));
-  EXPECT_TRUE(test::contains(b, Y, c.point_b, 1e-10));
-  if (a.kind() != ShapeKind::Torus && b.kind() != ShapeKind::Torus) {
-    EXPECT_NEAR(-c.normal.dot(c.point_a), support(a, X, -c.normal), 1e-10);
-    EXPECT_NEAR(c.normal.dot(c.point_b), support(b, Y, c.normal), 1e-10);
-  }
-  const ContactPoint again = evaluate_contact(c.feature, a.view(), X, b.view(), Y);
-  EXPECT_NEAR(again.gap, c.gap, 1e-11);
-  EXPECT_LT((again.normal - c.normal).norm(), 1e-8);
-}
 
 TEST(Ellipsoid, ClosedForms) {
   const Shape e = Shape::ellipsoid(1, 1, 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -219,6 +221,117 @@ double directed_separation(const Shape& a, const Pose& X_WA, const Shape& b, con
   for (const Point& p : world_vertices(a, X_WA)) lo = std::min(lo, dot(m, p));
   for (const Point& q : world_vertices(b, X_WB)) hi = std::max(hi, dot(m, q));
   return static_cast<double>(lo - hi) - core_radius(a.view()) - core_radius(b.view());
+}
+
+double support(const Shape& s, const Pose& X, const Vec3& n) {
+  const Vec3 m = rotate(conjugate(X.p), n);
+  const auto p = s.parameters();
+  const double across = std::hypot(m[1], m[2]);
+  // The dual of the norm (|x|^r + |y|^r)^(1/r) has the exponent q, 1/r + 1/q = 1.
+  const auto norm = [](double x, double y, double q) {
+    return std::pow(std::pow(std::abs(x), q) + std::pow(std::abs(y), q), 1 / q);
+  };
+  double h = 0;
+  switch (s.kind()) {
+    case ShapeKind::Sphere:
+      h = p[0];
+      break;
+    case ShapeKind::Capsule:
+      h = p[0] + p[1] * std::abs(m[0]);
+      break;
+    case ShapeKind::Cylinder:
+      h = p[0] * across + p[1] * std::abs(m[0]);
+      break;
+    case ShapeKind::Cone:
+      h = std::max(p[1] * m[0], p[0] * across - p[1] * m[0]);
+      break;
+    case ShapeKind::Box:
+      for (int k = 0; k < s.dim(); ++k) h += p[k] * std::abs(m[k]);
+      break;
+    case ShapeKind::Hull: {
+      const auto dim = static_cast<Index>(s.dim());
+      h = -std::numeric_limits<double>::infinity();
+      for (Index i = 0; i < s.topology().vertex_count; ++i) {
+        double sum = 0;
+        for (Index k = 0; k < dim; ++k) sum += m[k] * p[static_cast<std::size_t>(dim * i + k)];
+        h = std::max(h, sum);
+      }
+      break;
+    }
+    case ShapeKind::Ellipsoid:
+      for (int k = 0; k < s.dim(); ++k) h += p[k] * p[k] * m[k] * m[k];
+      h = std::sqrt(h);
+      break;
+    case ShapeKind::SuperEllipsoid:
+      h = norm(norm(p[0] * m[0], p[1] * m[1], 2 / (2 - p[4])), p[2] * m[2], 2 / (2 - p[3]));
+      break;
+    case ShapeKind::HalfSpace:
+      break;
+    default:
+      ADD_FAILURE() << kind_name(s.kind());
+  }
+  return n.dot(X.x) + h;
+}
+
+double directed(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, const Vec3& n) {
+  return -support(a, X, -n) - support(b, Y, n);
+}
+
+double brute_force(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, Random& random) {
+  constexpr int kBest = 12;
+  const bool planar = a.dim() == 2;
+  const int count = planar ? 400 : 4000;
+  std::vector<std::pair<double, Vec3>> starts;
+  for (int i = 0; i < count; ++i) {
+    Vec3 n;
+    if (planar) {
+      const double angle = 2 * std::numbers::pi * i / count;
+      n = Vec3(std::cos(angle), std::sin(angle), 0);
+    } else {
+      const double z = 1 - (2 * i + 1.0) / count, r = std::sqrt(1 - z * z),
+                   angle = i * std::numbers::pi * (3 - std::sqrt(5.0));
+      n = Vec3(r * std::cos(angle), r * std::sin(angle), z);
+    }
+    starts.emplace_back(directed(a, X, b, Y, n), n);
+  }
+  std::partial_sort(starts.begin(), starts.begin() + kBest, starts.end(),
+                    [](const auto& x, const auto& y) { return x.first > y.first; });
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < kBest; ++k) {
+    auto [f, n] = starts[k];
+    for (double step = 0.1; step > 1e-9;) {
+      bool better = false;
+      for (int trial = 0; trial < 12; ++trial) {
+        Vec3 m = n + step * random.vector(1);
+        if (planar) m[2] = 0;
+        m.normalize();
+        const double g = directed(a, X, b, Y, m);
+        if (g <= f) continue;
+        f = g;
+        n = m;
+        better = true;
+      }
+      if (!better) step *= 0.5;
+    }
+    best = std::max(best, f);
+  }
+  return best;
+}
+
+void expect_consistent(const Shape& a, const Pose& X, const Shape& b, const Pose& Y,
+                       const ContactPoint& c, double slack) {
+  EXPECT_NEAR(c.normal.norm(), 1, 1e-13);
+  EXPECT_LT((c.point_a - c.point_b - c.gap * c.normal).norm(), 1e-12);
+  EXPECT_TRUE(contains(a, X, c.point_a, slack));
+  EXPECT_TRUE(contains(b, Y, c.point_b, slack));
+  if (a.kind() != ShapeKind::Torus && b.kind() != ShapeKind::Torus) {
+    EXPECT_NEAR(-c.normal.dot(c.point_a), support(a, X, -c.normal), slack);
+    EXPECT_NEAR(c.normal.dot(c.point_b), support(b, Y, c.normal), slack);
+  }
+  const ContactPoint again = evaluate_contact(c.feature, a.view(), X, b.view(), Y);
+  EXPECT_NEAR(again.gap, c.gap, 1e-11);
+  EXPECT_LT((again.normal - c.normal).norm(), 1e-8);
+  EXPECT_LT((again.point_a - c.point_a).norm(), 1e-8);
 }
 
 bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack) {

@@ -60,6 +60,25 @@ double reference_distance(const Shape& a, const Pose& X_WA, const Shape& b, cons
 double directed_separation(const Shape& a, const Pose& X_WA, const Shape& b, const Pose& X_WB,
                            const Vec3& n);
 
+inline Pose at(double x, double y, double z, const Vec3& turn = Vec3::Zero()) {
+  return {Vec3(x, y, z), exp_rotation(turn)};
+}
+
+/// max over the body of n.p, by its definition: norms, vertices. Not of tori; of a half-space along
+/// its own normal only.
+double support(const Shape& s, const Pose& X, const Vec3& n);
+
+/// min_A n.a - max_B n.b by support(): a lower bound of the distance, for any n.
+double directed(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, const Vec3& n);
+
+/// The largest of them by search: the best of many directions, improved by shrinking random steps.
+double brute_force(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, Random& random);
+
+/// The witness points belong together, lie in their bodies and farthest along the normal, up to
+/// `slack`, and the feature gives the same contact again.
+void expect_consistent(const Shape& a, const Pose& X, const Shape& b, const Pose& Y,
+                       const ContactPoint& c, double slack = 1e-10);
+
 /// Is the world point within the shape inflated by `slack`? By the definition of each kind.
 bool contains(const Shape& s, const Pose& X_WS, const Vec3& point, double slack);
 

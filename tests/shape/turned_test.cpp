@@ -15,101 +15,21 @@
 namespace orthant {
 namespace {
 
+using test::at;
+using test::brute_force;
+using test::directed;
+using test::expect_consistent;
 using test::Random;
+using test::support;
 constexpr double kPi = std::numbers::pi;
 
-Pose at(double x, double y, double z, const Vec3& turn = Vec3::Zero()) {
-  return {Vec3(x, y, z), exp_rotation(turn)};
-}
 const Vec3 kStand(0, -kPi / 2, 0);  // x to +z
-
-/// max over the body of n.p, by its definition.
-double support(const Shape& s, const Pose& X, const Vec3& n) {
-  const Vec3 m = rotate(conjugate(X.p), n);
-  const auto p = s.parameters();
-  const double across = std::hypot(m[1], m[2]);
-  double h = 0;
-  switch (s.kind()) {
-    case ShapeKind::Sphere:
-      h = p[0];
-      break;
-    case ShapeKind::Capsule:
-      h = p[0] + p[1] * std::abs(m[0]);
-      break;
-    case ShapeKind::Box:
-      for (int k = 0; k < 3; ++k) h += p[k] * std::abs(m[k]);
-      break;
-    case ShapeKind::Hull:
-      h = -1e300;
-      for (Index i = 0; i < s.topology().vertex_count; ++i)
-        h = std::max(h, m.dot(Vec3(p[3 * i], p[3 * i + 1], p[3 * i + 2])));
-      break;
-    case ShapeKind::Ellipsoid:
-      h = std::sqrt(p[0] * p[0] * m[0] * m[0] + p[1] * p[1] * m[1] * m[1] +
-                    p[2] * p[2] * m[2] * m[2]);
-      break;
-    case ShapeKind::Cylinder:
-      h = p[0] * across + p[1] * std::abs(m[0]);
-      break;
-    case ShapeKind::Cone:
-      h = std::max(p[1] * m[0], p[0] * across - p[1] * m[0]);
-      break;
-    default:
-      ADD_FAILURE();
-  }
-  return n.dot(X.x) + h;
-}
-
-double directed(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, const Vec3& n) {
-  return -support(a, X, -n) - support(b, Y, n);
-}
-
-double brute_force(const Shape& a, const Pose& X, const Shape& b, const Pose& Y, Random& random) {
-  constexpr int kCount = 1500;
-  std::vector<std::pair<double, Vec3>> starts;
-  for (int i = 0; i < kCount; ++i) {
-    const double z = 1 - (2 * i + 1.0) / kCount, angle = i * kPi * (3 - std::sqrt(5.0));
-    const double r = std::sqrt(1 - z * z);
-    const Vec3 n(r * std::cos(angle), r * std::sin(angle), z);
-    starts.emplace_back(directed(a, X, b, Y, n), n);
-  }
-  std::partial_sort(starts.begin(), starts.begin() + 6, starts.end(),
-                    [](const auto& x, const auto& y) { return x.first > y.first; });
-  double best = -1e300;
-  for (int k = 0; k < 6; ++k) {
-    auto [f, n] = starts[static_cast<std::size_t>(k)];
-    for (double step = 0.1; step > 1e-8;) {
-      bool better = false;
-      for (int trial = 0; trial < 10; ++trial) {
-        const Vec3 m = (n + step * random.vector(1)).normalized();
-        const double g = directed(a, X, b, Y, m);
-        if (g <= f) continue;
-        f = g;
-        n = m;
-        better = true;
-      }
-      if (!better) step *= 0.5;
-    }
-    best = std::max(best, f);
-  }
-  return best;
-}
 
 Shape any_convex(Random& random, int kind) {
   constexpr ShapeKind kKinds[] = {ShapeKind::Sphere, ShapeKind::Capsule,   ShapeKind::Box,
                                   ShapeKind::Hull,   ShapeKind::Ellipsoid, ShapeKind::Cylinder,
                                   ShapeKind::Cone};
   return test::random_shape(random, kKinds[kind % 7], 3);
-}
-
-void expect_consistent(const Shape& a, const Pose& X, const Shape& b, const Pose& Y,
-                       const ContactPoint& c) {
-  EXPECT_NEAR(c.normal.norm(), 1, 1e-12);
-  EXPECT_LT((c.point_a - c.point_b - c.gap * c.normal).norm(), 1e-11);
-  const ContactPoint again = evaluate_contact(c.feature, a.view(), X, b.view(), Y);
-  EXPECT_NEAR(again.gap, c.gap, 1e-11);
-  EXPECT_LT((again.normal - c.normal).norm(), 1e-8);
-  EXPECT_LT((again.point_a - c.point_a).norm(), 1e-8);
 }
 
 TEST(Turned, GapIsExactAgainstEveryConvexShape) {
@@ -124,12 +44,10 @@ TEST(Turned, GapIsExactAgainstEveryConvexShape) {
     SCOPED_TRACE(::testing::Message() << i << " " << test::kind_name(turned.kind()) << " "
                                       << test::kind_name(other.kind()));
     const ContactPoint c = distance(turned, X, other, Y);
-    expect_consistent(turned, X, other, Y, c);
+    expect_consistent(turned, X, other, Y, c, 1e-9);
     EXPECT_NEAR(directed(turned, X, other, Y, c.normal), c.gap, 1e-10);
     if (c.gap > 1e-9) {  // points of the bodies at that distance: nothing can be nearer
       ++apart;
-      EXPECT_TRUE(test::contains(turned, X, c.point_a, 1e-9));
-      EXPECT_TRUE(test::contains(other, Y, c.point_b, 1e-9));
     } else {
       ++overlapping;
       if (overlapping % 3 == 0) {
@@ -144,6 +62,27 @@ TEST(Turned, GapIsExactAgainstEveryConvexShape) {
   EXPECT_GT(apart, 300);
   EXPECT_GT(overlapping, 300);
   RecordProperty("worst", std::to_string(worst));
+}
+
+/// Curved against curved: the maximum of f lies on a ridge, where a search gets stuck easily.
+TEST(Turned, EveryGapOfASeparatedPairIsProvedInBothOrders) {
+  constexpr ShapeKind kCurved[] = {ShapeKind::Cylinder, ShapeKind::Cone, ShapeKind::Ellipsoid};
+  Random random(1);
+  int apart = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const Shape a = test::random_shape(random, kCurved[i % 2], 3);
+    const Shape b = test::random_shape(random, kCurved[i / 2 % 3], 3);
+    const Pose X = test::random_pose(random, 3, 1.6), Y = test::random_pose(random, 3, 0.5);
+    const ContactPoint c = distance(a, X, b, Y), swapped = distance(b, Y, a, X);
+    if (std::max(c.gap, swapped.gap) < 1e-9) continue;
+    SCOPED_TRACE(::testing::Message()
+                 << i << " " << test::kind_name(a.kind()) << " " << test::kind_name(b.kind()));
+    ++apart;
+    expect_consistent(a, X, b, Y, c, 1e-9);
+    EXPECT_NEAR(directed(a, X, b, Y, c.normal), c.gap, 1e-9);
+    EXPECT_NEAR(swapped.gap, c.gap, 1e-9);
+  }
+  EXPECT_GT(apart, 1500);
 }
 
 TEST(Turned, EveryPointOfAManifoldIsConsistent) {

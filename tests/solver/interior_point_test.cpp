@@ -334,6 +334,38 @@ TEST(InteriorPoint, ThePublishedExitTakesFewStepsAtAnySize) {
   }
 }
 
+/// Starts and step rules of the thesis lead to the same motion; each of them takes another path.
+TEST(InteriorPoint, OptionsOfTheThesisLeadToTheSameAnswer) {
+  const InteriorPointSettings plain = {.correctors = 0};
+  const auto with = [&](auto&& change) {
+    InteriorPointSettings s = plain;
+    change(s);
+    return s;
+  };
+  const InteriorPointSettings options[] = {
+      with([](auto& s) { s.predicted_start = true; }),
+      with([](auto& s) { s.predictor_only = true; }),
+      with([](auto& s) { s.adaptive_boundary = true; }),
+      with([](auto& s) { s.separate_steps = true; }),
+      with([](auto& s) { s.predicted_start = s.adaptive_boundary = s.separate_steps = true; })};
+  for (const double mu : {0.0, 0.5}) {
+    const CanonicalProblem p = testing::sphere_packing(60, mu, false);
+    const Answer own = run(p, 1e-8, plain);
+    ASSERT_LE(own.residual.value, 1e-8);
+    for (std::size_t i = 0; i < std::size(options); ++i) {
+      if (options[i].predictor_only && mu > 0) continue;  // nothing keeps it off the cones' sides
+      SCOPED_TRACE(::testing::Message() << "friction " << mu << ", option " << i);
+      const Answer a = run(p, 1e-8, options[i]);
+      EXPECT_EQ(a.result.outcome, Outcome::Converged);
+      EXPECT_LE((a.x.v - own.x.v).norm(), 1e-6 * (1 + own.x.v.norm()));
+      EXPECT_NE(a.x.lambda, own.x.lambda);
+    }
+  }
+  // A row between two bounds has no room for a start inside both: the plain start is taken.
+  const VecX q = VecX::Constant(1, -2.0);
+  EXPECT_NEAR(run(single(Law::box(-0.1, 0.1), q), 1e-8, options[0]).x.lambda[0], 0.1, 1e-7);
+}
+
 TEST(InteriorPoint, VelocitiesAndReducedFormGiveTheSameMotion) {
   SplitMix rng(3);
   for (int trial = 0; trial < 20; ++trial) {

@@ -67,6 +67,12 @@ struct InteriorPointSettings {
   /// the units of the problem, are below these: 1e-9 and 1e-10 are the exit of published counts.
   /// Blind to blocks much lighter than others, which the judge sees.
   double exit_gap = 0, exit_error = 0;
+  // Of the thesis, for comparison: docs/interior_point.md has what each of them is worth.
+  bool predicted_start = false;    ///< a far start after one predictor, at least 1 inside all cones
+  bool predictor_only = false;     ///< no corrector; on Lorentz cones that ends before the answer
+  bool adaptive_boundary = false;  ///< 0.9 + 0.1 exp(−κ n) of the way, at most `to_boundary`
+  /// Convex laws, saddle form: (v, y) and (γ, λ, x) go as far as each of them can.
+  bool separate_steps = false;
 };
 
 /// Scratch; losing it loses nothing.

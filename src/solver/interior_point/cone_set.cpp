@@ -115,6 +115,34 @@ bool ConeSet::start_near(double gap, const double* w, double* lambda) {
   return is_interior();
 }
 
+bool ConeSet::start_after_step(double least, const double* dlambda, double* lambda) {
+  // The slack wanted, of half-lines |x + dx|.
+  const auto wanted = [&](double slack, int n) {
+    return std::max(least, n == 1 ? std::abs(slack) : slack);
+  };
+  const auto slack_of_x = [&](const Cone& k, double* x) {
+    x[0] = k.c * lambda[k.row] + k.a;
+    for (int j = 1; j < k.dim; ++j) x[j] = lambda[k.tail + j - 1];
+    return x[0] - tail_norm(x, k.dim);
+  };
+  for (const Cone& k : cones_) {
+    lambda[k.row] += dlambda[k.row];
+    for (int j = 1; j < k.dim; ++j) lambda[k.tail + j - 1] += dlambda[k.tail + j - 1];
+  }
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
+    Point& p = points_[i];
+    const double slack = slack_of_x(k, p.x);
+    lambda[k.row] += (wanted(slack, k.dim) - slack) / k.c;
+    for (int j = 0; j < k.dim; ++j) p.y[j] += p.dy[j];
+    p.slack_y = wanted(p.y[0] - tail_norm(p.y, k.dim), k.dim);
+    p.y[0] = p.slack_y + tail_norm(p.y, k.dim);
+  }
+  for (std::size_t i = 0; i < cones_.size(); ++i)
+    points_[i].slack_x = slack_of_x(cones_[i], points_[i].x);
+  return is_interior();
+}
+
 bool ConeSet::is_interior() const {
   return std::all_of(points_.begin(), points_.end(),
                      [](const Point& p) { return p.slack_x > 0 && p.slack_y > 0; });
@@ -309,26 +337,31 @@ void ConeSet::compute_step(const double* dlambda) {
   }
 }
 
-double ConeSet::longest_step() const {
-  double alpha = kInfinity;
+ConeSet::Lengths ConeSet::longest_steps() const {
+  Lengths alpha{kInfinity, kInfinity};
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Point& p = points_[i];
-    alpha = std::min(alpha, longest(p.x, p.slack_x, p.dx, cones_[i].dim));
-    alpha = std::min(alpha, longest(p.y, p.slack_y, p.dy, cones_[i].dim));
+    alpha.x = std::min(alpha.x, longest(p.x, p.slack_x, p.dx, cones_[i].dim));
+    alpha.y = std::min(alpha.y, longest(p.y, p.slack_y, p.dy, cones_[i].dim));
   }
   return alpha;
 }
 
-void ConeSet::advance(double alpha) {
-  const auto move = [&](double* p, double& slack, const double* d, int n) {
+double ConeSet::longest_step() const {
+  const Lengths alpha = longest_steps();
+  return std::min(alpha.x, alpha.y);
+}
+
+void ConeSet::advance(Lengths length) {
+  const auto move = [](double alpha, double* p, double& slack, const double* d, int n) {
     slack += alpha * d[0] - growth(p, d, alpha, n);
     for (int j = 1; j < n; ++j) p[j] += alpha * d[j];
     p[0] = slack + tail_norm(p, n);
   };
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     Point& p = points_[i];
-    move(p.x, p.slack_x, p.dx, cones_[i].dim);
-    move(p.y, p.slack_y, p.dy, cones_[i].dim);
+    move(length.x, p.x, p.slack_x, p.dx, cones_[i].dim);
+    move(length.y, p.y, p.slack_y, p.dy, cones_[i].dim);
   }
 }
 

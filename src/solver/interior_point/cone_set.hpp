@@ -49,6 +49,9 @@ class ConeSet {
   /// The same from an answer (λ, w = D v + F λ + b): y as w asks, then both are brought inside
   /// their cones, x·y near `gap`; λ changes with x. False where a cone has no room (a narrow box).
   bool start_near(double gap, const double* w, double* lambda);
+  /// The same after the step (dλ, dx, dy) from here: |x| and |y| of half-lines, and cones shifted
+  /// along their axes, at least `least` inside.
+  bool start_after_step(double least, const double* dlambda, double* lambda);
   bool is_interior() const;
   /// κ = xᵀy / number of cones.
   double gap() const;
@@ -82,8 +85,12 @@ class ConeSet {
   void compute_step(const double* dlambda);
 
   /// Longest α with x + α dx and y + α dy in the cones; infinite when there is no limit.
+  struct Lengths {
+    double x, y;
+  };
+  Lengths longest_steps() const;
   double longest_step() const;
-  void advance(double alpha);
+  void advance(Lengths alpha);
 
   /// Half-lines: keeps x and y. What has halved since goes on to vanish, by its ratio to what was
   /// kept to the power of `steps`; all others go on in a line, by `way` of their last change. λ

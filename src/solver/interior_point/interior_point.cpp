@@ -68,7 +68,7 @@ class Iteration {
       if (full && settings_.exit_gap == 0 && cross_over(given, settings_.crossover_steps))
         return best_.result();
     }
-    if (start_near(given, full)) {
+    if (!settings_.predicted_start && start_near(given, full)) {
       near_ = true;
       const Outcome outcome = follow_path();
       near_ = false;
@@ -79,6 +79,7 @@ class Iteration {
     Outcome outcome = Outcome::NotFinite;
     for (int attempt = 0; attempt <= std::clamp(settings_.restarts, 0, 2); ++attempt) {
       start(starts[attempt]);
+      if (settings_.predicted_start) start_after_predictor();
       outcome = follow_path();
       // Only an exact law has other paths to offer, and only when this one ended early.
       const bool ended_early = w_.system.is_exact() && !(lowest_gap_ < 1e-10);
@@ -89,6 +90,7 @@ class Iteration {
 
  private:
   void start(double impulse);
+  void start_after_predictor();
   bool start_near(const Solution& given, bool impulses);
   bool cross_over(const Solution& from, int steps);
   Outcome follow_path();
@@ -109,6 +111,7 @@ class Iteration {
   const Index at_;              // first row of λ in u
   const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
+  double eta_ = 1;              // part of the way to the boundary of this step
   double last_gap_ = 0;         // κ of last_u; 0: there is none
   double last_rate_ = 0;        // of √κ in the iteration before
   double lowest_gap_ = std::numeric_limits<double>::infinity();
@@ -172,6 +175,21 @@ void Iteration::start(double impulse) {
   w_.system.start(impulse, lambda);
   w_.cones.start(lambda, 1);
   best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
+}
+
+/// λ = max(1, |λ + Δλ|), y = max(1, |y + Δy|) with the predictor of a start: the thesis, 4.5; cones
+/// are shifted along their axes (4.14.4). Where a cone has no room for that the start stays.
+void Iteration::start_after_predictor() {
+  measure();
+  if (w_.cones.size() == 0 || !w_.cones.compute_scaling() || !w_.system.factorize()) return;
+  best_.work += w_.system.factor_work();
+  ++best_.iterations;
+  (void)direction(0, 0, 1);
+  w_.last_u = w_.u;
+  const ConeSet before = w_.cones;
+  if (w_.cones.start_after_step(1, w_.du.data() + at_, w_.u.data() + at_)) return;
+  w_.u = w_.last_u;
+  w_.cones = before;
 }
 
 /// κ and |r| of the point.
@@ -300,12 +318,17 @@ double Iteration::lengthen(double target, double longest) {
 /// Leaves the direction in du and the cones, returns the step length; negative when the matrix
 /// cannot be factorised.
 double Iteration::choose_step() {
-  const double eta = settings_.to_boundary;
-  const auto length = [&](double longest) { return std::min(1.0, eta * longest); };
+  const auto length = [&](double longest) { return std::min(1.0, eta_ * longest); };
   if (!w_.system.factorize()) return -1;
   best_.work += w_.system.factor_work();
   const double affine = std::min(1.0, direction(0, 0, 1));
   if (w_.cones.size() == 0) return affine;  // linear: the first direction is the answer
+  eta_ = settings_.to_boundary;
+  if (settings_.adaptive_boundary) {
+    const auto count = static_cast<double>(w_.cones.size());
+    eta_ = std::min(eta_, 0.9 + 0.1 * std::exp(-w_.system.gap_in_units(gap_) * count));
+  }
+  if (settings_.predictor_only) return length(w_.cones.longest_step());
   const double ratio = std::max(0.0, w_.cones.gap_after(affine)) / gap_;
   const double sigma = std::min(1.0, ratio * ratio * ratio);
   double longest = direction(sigma * gap_, 1, 1);
@@ -357,8 +380,15 @@ Outcome Iteration::follow_path() {
     w_.last_u = w_.u;
     last_gap_ = gap_;
     w_.cones.remember();
-    w_.u += alpha * w_.du;
-    w_.cones.advance(alpha);
+    ConeSet::Lengths steps{alpha, alpha};
+    if (settings_.separate_steps && !w_.system.is_exact() && !w_.system.is_eliminated()) {
+      const ConeSet::Lengths longest = w_.cones.longest_steps();
+      steps = {std::min(1.0, eta_ * longest.x), std::min(1.0, eta_ * longest.y)};
+    }
+    const Index velocities = w_.system.velocities();
+    w_.u.head(velocities) += steps.y * w_.du.head(velocities);
+    w_.u.tail(w_.u.size() - velocities) += steps.x * w_.du.tail(w_.u.size() - velocities);
+    w_.cones.advance(steps);
   }
 }
 
