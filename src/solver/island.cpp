@@ -196,6 +196,7 @@ bool within_reason(const IslandRun& run) {
 void attempt(const PlanStep& step, IslandRun& run) {
   const double began = seconds_of(run);
   keep(run.x, run.work.best);
+  run.judged = false;
   MethodLimits limits = run.limits;
   if (step.max_iterations > 0) limits.max_iterations = step.max_iterations;
   const MethodResult result = run_method(step, limits, run);
@@ -219,6 +220,8 @@ void attempt(const PlanStep& step, IslandRun& run) {
   if (residual < run.residual && (outcome == Outcome::Converged || within_reason(run))) {
     run.residual = residual;
     run.method = step.method;
+    run.judged = judged && result.parts.value == residual;
+    run.parts = result.parts;
   } else {
     keep(run.work.best, run.x);
   }
@@ -235,6 +238,7 @@ void finish(const PlanStep& step, IslandRun& run) {
   MethodLimits limits = run.limits;
   limits.trace = nullptr;
   const MethodResult result = run_method(step, limits, run);
+  run.judged = false;
   if (result.residual < run.residual) {
     run.residual = result.residual;
   } else {
