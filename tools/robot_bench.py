@@ -7,6 +7,8 @@
 
 Scenes are those of `orthant new --urdf`: floor, posture, servos. MuJoCo gets the same file, posture and
 gains (position actuators, elliptic cones, implicitfast). Both run `--settle` seconds first. Processor time.
+`--gradients` adds what derivatives cost: one product backwards through a rollout per step, beside the step; and a
+step with its whole Jacobian (12 numbers per body; MuJoCo: centred differences in joint coordinates).
 """
 from __future__ import annotations
 
@@ -52,8 +54,30 @@ def orthant_time(scene, h, tolerance, settle, seconds):
     return 1e3 * (time.process_time() - begin) / steps, contacts[0], failed[0]
 
 
+def gradient_times(scene, h, tolerance, settle, steps=100):
+    """Milliseconds: one product backwards, per step of a recorded rollout; a step and its Jacobian."""
+    model, p, x = scene.model, scene.parameters, scene.state
+    settings = ot.StepSettings(h=h, solver=ot.SolveSettings(tolerance=tolerance))
+    warm = ot.WarmStart()
+    x = ot.rollout(model, p, settings, x, round(settle / h), warm=warm, every=10**9, progress=False).final_state
+    tape = ot.record_rollout(model, p, settings, x, steps)
+    weights = [1.0] * model.v_size
+    tape.pull_back(by_v=weights)
+    begin = time.process_time()
+    for _ in range(3):
+        tape.pull_back(by_v=weights)
+    backward = 1e3 * (time.process_time() - begin) / (3 * steps)
+    record, states_only = ot.StepRecord(), ot.StepGradientSettings(by_parameters=False)
+    begin = time.process_time()
+    for _ in range(steps):
+        ot.step(model, p, settings, x, warm, record=record)
+        ot.StepGradient(model, p, settings, record, states_only).jacobian()
+    return backward, 1e3 * (time.process_time() - begin) / steps
+
+
 def mujoco_time(path, scene, floating, stiffness, damping, h, settle, seconds):
     import mujoco
+    import numpy
 
     text = path.read_text()
     root = str(path)[: str(path).index("/robots/")]
@@ -92,7 +116,13 @@ def mujoco_time(path, scene, floating, stiffness, damping, h, settle, seconds):
     steps = round(seconds / h)
     begin = time.process_time()
     mujoco.mj_step(m, d, nstep=steps)
-    return 1e3 * (time.process_time() - begin) / steps, d.ncon
+    ms = 1e3 * (time.process_time() - begin) / steps
+    A = numpy.zeros((2 * m.nv, 2 * m.nv))
+    begin = time.process_time()
+    for _ in range(20):
+        mujoco.mjd_transitionFD(m, d, 1e-6, True, A, None, None, None)
+        mujoco.mj_step(m, d)
+    return ms, d.ncon, 1e3 * (time.process_time() - begin) / 20
 
 
 def main() -> int:
@@ -103,9 +133,11 @@ def main() -> int:
     parser.add_argument("--tolerance", type=float, default=1e-8)
     parser.add_argument("--settle", type=float, default=1.0, help="[s]")
     parser.add_argument("--seconds", type=float, default=2.0, help="measured [s]")
+    parser.add_argument("--gradients", action="store_true", help="time derivatives as well")
     args = parser.parse_args()
     command = str(pathlib.Path(shutil.which(args.orthant) or args.orthant).resolve())  # run in another folder
-    print(f"{'robot':8} {'links':>5} {'contacts':>8} {'failed':>6} {'ms/step':>8} | {'MuJoCo':>8} {'contacts':>8}")
+    print(f"{'robot':8} {'links':>5} {'contacts':>8} {'failed':>6} {'ms/step':>8} | {'MuJoCo':>8} {'contacts':>8}"
+          + (f" | {'backward':>8} {'Jacobian':>8} {'MuJoCo':>8}" if args.gradients else ""))
     for name in args.robots:
         path = find(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -120,10 +152,14 @@ def main() -> int:
         floating = any(j.kind == ot.CoordinateKind.Free for j in ot.Articulation(scene.model).joints)
         line = f"{name:8} {len(scene.model.bodies):5d} {contacts:8d} {failed:6d} {ms:8.3f} | "
         try:
-            other, ncon = mujoco_time(path, scene, floating, stiffness, damping, args.h, args.settle, args.seconds)
+            other, ncon, differences = mujoco_time(path, scene, floating, stiffness, damping, args.h, args.settle, args.seconds)
             line += f"{other:8.3f} {ncon:8d}"
         except Exception as error:  # a file MuJoCo does not read
+            differences = float("nan")
             line += str(error).splitlines()[0][:70]
+        if args.gradients:
+            backward, jacobian = gradient_times(scene, args.h, args.tolerance, args.settle)
+            line += f" | {backward:8.3f} {jacobian:8.3f} {differences:8.3f}"
         print(line, flush=True)
     return 0
 

@@ -151,14 +151,17 @@ double joint_length(const View& view, const Joint& j) {
 }
 
 /// C of all joints, motors and couplings; value(joint, row number within it, row, frames) gives e.
-template <class Value, class MotorValue, class FollowValue>
+/// each_joint(joint, frames) is called for every joint, in their order, for its rows of D.
+template <class Value, class MotorValue, class FollowValue, class EachJoint>
 void append_bilateral(const View& view, CanonicalProblem& problem, Value&& value,
-                      MotorValue&& motor_value, FollowValue&& follow_value) {
+                      MotorValue&& motor_value, FollowValue&& follow_value,
+                      EachJoint&& each_joint) {
   const Model& model = view.model;
   problem.e.resize(model.bilateral_count());
   for (const Joint& j : model.joints()) {
-    if (j.row_count == 0) continue;
     const JointFramesT<double> f = view.frames(j);
+    each_joint(j, f);
+    if (j.row_count == 0) continue;
     open_block(model, j, j.row_count, problem.C);
     double* values = problem.C.values(problem.C.row_block_count() - 1);
     for (Index i = 0; i < j.row_count; ++i) {
@@ -217,24 +220,10 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
   ORTHANT_ASSERT(h > 0 && problem.b.size() >= b_begin + joint_block_count(model));
   const View view{model, parameters.values.data(), q};
   const double* x = view.parameters;
-  append_bilateral(
-      view, problem,
-      [&](const Joint& j, Index i, const JointRow& row, const JointFramesT<double>& f) {
-        const double psi = joint_residual(j.kind, j.planar, i, f, joint_length(view, j));
-        return beta * psi / h + prescribed(model, j, row, v);
-      },
-      [&](const Joint& j, const JointRow& row, const JointFramesT<double>& f) {
-        double e = drive(j, x, t, h) + prescribed(model, j, row, v);
-        if (j.motor.kind == MotorKind::Position) e += beta * motor_residual(j, f, x, t) / h;
-        return e;
-      },
-      [&](const Joint& j, const Following& f) { return beta * f.psi / h + f.moved(model, j, v); });
-
   Index b = b_begin;
-  for (const Joint& j : model.joints()) {
+  const auto append_blocks = [&](const Joint& j, const JointFramesT<double>& f) {
     const bool motor = j.motor.has_block(), friction = j.dry_friction != kNone;
-    if (j.lower == kNone && j.upper == kNone && !motor && !friction) continue;
-    const JointFramesT<double> f = view.frames(j);
+    if (j.lower == kNone && j.upper == kNone && !motor && !friction) return;
     const JointRow row = joint_coordinate_row(j.kind, j.planar, f);
     const double s = joint_coordinate(j, f), moved = prescribed(model, j, row, v);
     const auto append = [&](const Law& law, double sign, double offset) {
@@ -268,7 +257,20 @@ void append_joint_rows(const Model& model, const Parameters& parameters, const V
       const double impulse = x[j.dry_friction] * h;
       append(Law::box(-impulse, impulse), 1, 0);
     }
-  }
+  };
+  append_bilateral(
+      view, problem,
+      [&](const Joint& j, Index i, const JointRow& row, const JointFramesT<double>& f) {
+        const double psi = joint_residual(j.kind, j.planar, i, f, joint_length(view, j));
+        return beta * psi / h + prescribed(model, j, row, v);
+      },
+      [&](const Joint& j, const JointRow& row, const JointFramesT<double>& f) {
+        double e = drive(j, x, t, h) + prescribed(model, j, row, v);
+        if (j.motor.kind == MotorKind::Position) e += beta * motor_residual(j, f, x, t) / h;
+        return e;
+      },
+      [&](const Joint& j, const Following& f) { return beta * f.psi / h + f.moved(model, j, v); },
+      append_blocks);
   ORTHANT_ASSERT(b == b_begin + joint_block_count(model));
 }
 
@@ -277,19 +279,9 @@ void append_joint_position_rows(const Model& model, const Parameters& parameters
   ORTHANT_ASSERT(problem.b.size() >= b_begin + joint_limit_count(model));
   const View view{model, parameters.values.data(), q};
   const double* x = view.parameters;
-  append_bilateral(
-      view, problem,
-      [&](const Joint& j, Index i, const JointRow&, const JointFramesT<double>& f) {
-        return joint_residual(j.kind, j.planar, i, f, joint_length(view, j));
-      },
-      [&](const Joint& j, const JointRow&, const JointFramesT<double>& f) {
-        return j.motor.kind == MotorKind::Position ? motor_residual(j, f, x, t) : 0.0;
-      },
-      [](const Joint&, const Following& f) { return f.psi; });
   Index b = b_begin;
-  for (const Joint& j : model.joints()) {
-    if (j.lower == kNone && j.upper == kNone) continue;
-    const JointFramesT<double> f = view.frames(j);
+  const auto append_limits = [&](const Joint& j, const JointFramesT<double>& f) {
+    if (j.lower == kNone && j.upper == kNone) return;
     const JointRow row = joint_coordinate_row(j.kind, j.planar, f);
     const double s = joint_coordinate(j, f);
     for (const auto& [limit, sign] : {std::pair{j.lower, 1.0}, {j.upper, -1.0}}) {
@@ -298,7 +290,16 @@ void append_joint_position_rows(const Model& model, const Parameters& parameters
       append_line(model, j, row, sign, problem.D);
       problem.b[b++] = sign * (s - x[limit]);
     }
-  }
+  };
+  append_bilateral(
+      view, problem,
+      [&](const Joint& j, Index i, const JointRow&, const JointFramesT<double>& f) {
+        return joint_residual(j.kind, j.planar, i, f, joint_length(view, j));
+      },
+      [&](const Joint& j, const JointRow&, const JointFramesT<double>& f) {
+        return j.motor.kind == MotorKind::Position ? motor_residual(j, f, x, t) : 0.0;
+      },
+      [](const Joint&, const Following& f) { return f.psi; }, append_limits);
 }
 
 void joint_error(const Model& model, const Parameters& parameters, const VecX& q, double t,

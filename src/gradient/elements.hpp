@@ -259,6 +259,16 @@ PairTwist<ScalarOf<R>> end_twists(R& r, const Joint& joint) {
   return {linear_part(joint.planar, a), angular_part(joint.planar, a), linear_part(joint.planar, b),
           angular_part(joint.planar, b)};
 }
+/// The same before it.
+template <class R>
+PairTwist<ScalarOf<R>> begin_twists(R& r, const Joint& joint) {
+  using T = ScalarOf<R>;
+  T a[6], b[6];
+  r.velocity(joint.a, a);
+  r.velocity(joint.b, b);
+  return {linear_part(joint.planar, a), angular_part(joint.planar, a), linear_part(joint.planar, b),
+          angular_part(joint.planar, b)};
+}
 template <class T>
 T rate_of(const JointRowT<T>& row, const PairTwist<T>& x) {
   return row_rate<T>(row, x.v_a, x.w_a, x.v_b, x.w_b);
@@ -270,35 +280,14 @@ void put_pair(R& r, const Joint& joint, const PairWrenchT<ScalarOf<R>>& w, doubl
   put_wrench(r, joint.b, w.b, sign);
 }
 
-/// Inertia of a joint's coordinate: A (rate before − rate after), as a mass.
+/// Inertia of a joint's coordinate at an impact: A (rate before − rate after), as a mass.
 template <class R>
 void armature_element(R& r, const Joint& joint) {
   using T = ScalarOf<R>;
   const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, frames_of(r, joint));
-  T a[6], b[6];
-  r.velocity(joint.a, a);
-  r.velocity(joint.b, b);
-  const PairTwist<T> begin{linear_part(joint.planar, a), angular_part(joint.planar, a),
-                           linear_part(joint.planar, b), angular_part(joint.planar, b)};
-  const T push =
-      r.parameter(joint.armature) * (rate_of(row, begin) - rate_of(row, end_twists(r, joint)));
+  const T push = r.parameter(joint.armature) *
+                 (rate_of(row, begin_twists(r, joint)) - rate_of(row, end_twists(r, joint)));
   put_pair(r, joint, along_row<T>(row, push), 1);
-}
-
-template <class R>
-void joint_spring_element(R& r, const Joint& joint) {
-  using T = ScalarOf<R>;
-  const JointFramesT<T> f = frames_of(r, joint);
-  const JointRowT<T> row = joint_coordinate_row<T>(joint.kind, joint.planar, f);
-  const T stiffness = joint.stiffness != kNone ? r.parameter(joint.stiffness) : T(0);
-  const T damping = joint.damping != kNone ? r.parameter(joint.damping) : T(0);
-  const T stretch =
-      joint.stiffness == kNone ? T(0) : joint_coordinate<T>(joint, f) - r.parameter(joint.rest);
-  const PairTwist<T> end = end_twists(r, joint);
-  const T push =
-      joint_spring_balance<T>(stiffness, damping, stretch, rate_of(row, end), r.duration());
-  put_pair(r, joint, along_row<T>(row, push), -1);
-  if (joint.armature != kNone) armature_element(r, joint);
 }
 
 /// A control, held at the ends of its range.
@@ -551,15 +540,14 @@ ScalarOf<R> drive_of(R& r, const Joint& j, double t, double h) {
 
 /// Coordinate minus target; a hinge in space takes the nearest turn, which has no derivative.
 template <class R>
-ScalarOf<R> motor_error(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f, double t) {
-  using T = ScalarOf<R>;
-  return joint_coordinate<T>(j, f) - target_at(r, j.motor, t);
+ScalarOf<R> motor_error(R& r, const Joint& j, const ScalarOf<R>& s, double t) {
+  return s - target_at(r, j.motor, t);
 }
 
 /// F λ + b of a servo (constraint/joint_rows.cpp), at the end of the interval.
 template <class R>
-ScalarOf<R> servo_offset(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& f, double t,
-                         const ScalarOf<R>& h, double lambda) {
+ScalarOf<R> servo_offset(R& r, const Joint& j, const ScalarOf<R>& s, double t, const ScalarOf<R>& h,
+                         double lambda) {
   using T = ScalarOf<R>;
   const auto control = [&](Index i) {
     if (i == kNone) return T(0);
@@ -569,7 +557,7 @@ ScalarOf<R> servo_offset(R& r, const Joint& j, const JointFramesT<ScalarOf<R>>& 
   const T k = r.parameter(j.motor.stiffness), c = r.parameter(j.motor.damping), sum = h * k + c;
   const T speed = r.parameter(j.motor.velocity) + slope_at(r, j.motor.table, t) +
                   control(j.motor.speed_control);
-  const T error = nearest_turn<T>(j, motor_error(r, j, f, t) - control(j.motor.target_control));
+  const T error = nearest_turn<T>(j, motor_error(r, j, s, t) - control(j.motor.target_control));
   return (k * error - c * speed) / sum + T(lambda) / (h * sum);
 }
 
@@ -636,7 +624,8 @@ void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
   const bool position = j.motor.kind == MotorKind::Position;
   if (use == JointUse::Step) {
     value += drive_of(r, j, t, h);
-    if (position && beta > 0) value += motor_error(r, j, f, t) * T(beta / h);
+    if (position && beta > 0)
+      value += motor_error(r, j, joint_coordinate<T>(j, f), t) * T(beta / h);
   } else if (use == JointUse::Impact) {
     value -= r.parameter(j.motor.velocity);
     if (position) {
@@ -645,56 +634,88 @@ void bilateral_element(R& r, const Joint& j, JointUse use, double beta) {
       value -= table_at(r, j.motor.table, t);
     }
   } else if (position) {
-    value += motor_error(r, j, f, t);
+    value += motor_error(r, j, joint_coordinate<T>(j, f), t);
   }
   r.bilateral(j.motor_row, value);
   put_pair(r, j, along_row<T>(row, T(gamma[j.motor_row])), 1);
 }
 
-/// Limits, limited motor and dry friction of a joint: one row each, from `row` (block `block`) on;
-/// returns how many. A correction of positions has limits only.
+/// The coordinate of a joint and its rates at the end of the solve and before it.
+template <class T>
+struct CoordinateT {
+  T s, rate, before;
+};
+
+/// All that acts along a joint's coordinate, as far as it is scalar: spring, damper and armature;
+/// limits, limited motor and dry friction, one row each from `row` (block `block`) on, of which it
+/// returns how many. A correction of positions has limits only. `force`: the impulse along the
+/// coordinate.
 template <class R>
-Index joint_blocks_element(R& r, const Joint& j, JointUse use, Index row, Index block,
-                           double beta) {
+Index coordinate_rows(R& r, const Joint& j, JointUse use, const CoordinateT<ScalarOf<R>>& x,
+                      Index row, Index block, double beta, ScalarOf<R>& force) {
   using T = ScalarOf<R>;
   const bool step = use == JointUse::Step;
-  const bool motor = step && j.motor.has_block(), dry = step && j.dry_friction != kNone;
-  if (j.lower == kNone && j.upper == kNone && !motor && !dry) return 0;
-  const JointFramesT<T> f = frames_of(r, j);
-  const JointRowT<T> along = joint_coordinate_row<T>(j.kind, j.planar, f);
-  const T s = joint_coordinate<T>(j, f);
-  const T rate = rate_of(along, twists_of(r, j, use)), h = step ? r.duration() : T(1);
+  const T h = step ? r.duration() : T(1);
+  if (step && j.has_spring()) {
+    const T stiffness = j.stiffness != kNone ? r.parameter(j.stiffness) : T(0);
+    const T damping = j.damping != kNone ? r.parameter(j.damping) : T(0);
+    const T stretch = j.stiffness == kNone ? T(0) : x.s - r.parameter(j.rest);
+    force -= joint_spring_balance<T>(stiffness, damping, stretch, x.rate, h);
+    if (j.armature != kNone) force += r.parameter(j.armature) * (x.before - x.rate);
+  }
   const VecX& lambda = r.x.answer.lambda;
   Index count = 0;
   const auto put = [&](double sign, const T& offset) {
-    r.block_row(row + count, rate * T(sign) + offset);
-    put_pair(r, j, along_row<T>(along, T(sign * lambda[row + count])), 1);
+    r.block_row(row + count, x.rate * T(sign) + offset);
+    force += T(sign * lambda[row + count]);
     ++count;
   };
   const auto limit = [&](double sign, Index at) {
-    const T gap = (s - r.parameter(at)) * T(sign);
+    const T gap = (x.s - r.parameter(at)) * T(sign);
     put(sign, step && value_of(gap) < 0 ? gap * T(beta / value_of(h)) : gap / h);
   };
   if (j.lower != kNone) limit(1, j.lower);
   if (j.upper != kNone) limit(-1, j.upper);
+  if (!step) return count;
   const double t = r.x.record.t, dt = r.x.record.duration;
-  const auto bounds = [&](Index force) {
-    const T impulse = r.parameter(force) * h;
+  const auto bounds = [&](Index most) {
+    const T impulse = r.parameter(most) * h;
     r.lo(block + count, -impulse);
     r.hi(block + count, impulse);
   };
-  if (motor && j.motor.kind == MotorKind::Servo) {
+  if (j.motor.has_block() && j.motor.kind == MotorKind::Servo) {
     if (j.motor.max_force != kNone) bounds(j.motor.max_force);
-    put(1, servo_offset(r, j, f, t + dt, h, lambda[row + count]));
-  } else if (motor) {
+    put(1, servo_offset(r, j, x.s, t + dt, h, lambda[row + count]));
+  } else if (j.motor.has_block()) {
     bounds(j.motor.max_force);
-    put(1, j.motor.kind == MotorKind::Position ? motor_error(r, j, f, t + dt) / h
+    put(1, j.motor.kind == MotorKind::Position ? motor_error(r, j, x.s, t + dt) / h
                                                : drive_of(r, j, t, dt));
   }
-  if (dry) {
+  if (j.dry_friction != kNone) {
     bounds(j.dry_friction);
     put(1, T(0));
   }
+  return count;
+}
+
+/// Something acts along the coordinate.
+inline bool has_coordinate_rows(const Joint& j, JointUse use) {
+  if (j.lower != kNone || j.upper != kNone) return true;
+  return use == JointUse::Step &&
+         (j.has_spring() || j.motor.has_block() || j.dry_friction != kNone);
+}
+
+template <class R>
+Index coordinate_element(R& r, const Joint& j, JointUse use, Index row, Index block, double beta) {
+  using T = ScalarOf<R>;
+  if (!has_coordinate_rows(j, use)) return 0;
+  const JointFramesT<T> f = frames_of(r, j);
+  const JointRowT<T> along = joint_coordinate_row<T>(j.kind, j.planar, f);
+  CoordinateT<T> x{joint_coordinate<T>(j, f), rate_of(along, twists_of(r, j, use)), T(0)};
+  if (use == JointUse::Step && j.armature != kNone) x.before = rate_of(along, begin_twists(r, j));
+  T force(0);
+  const Index count = coordinate_rows(r, j, use, x, row, block, beta, force);
+  put_pair(r, j, along_row<T>(along, force), 1);
   return count;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gradient/joint_adjoint.hpp: bilateral_element() without a motor, pulled back by hand.
+// gradient/joint_adjoint.hpp: the rows of a joint (bilateral_element() without a motor) and what
+// acts along its coordinate (coordinate_element()), pulled back by hand.
 //   L = Σ_i s_i·row_i + f_i Ψ_i:  what each kind of row asks of levers, anchors and turns
 // The formulas are those of model/joint_kernel.hpp, where the rows are. Private to the room.
 #pragma once
@@ -34,10 +35,9 @@ struct JointRowWeights {
   Vec3 angular_difference() const { return angular(0) - angular(1); }
 };
 
-inline void joint_row_adjoint(const Joint& j, Index i, const JointPlace& place,
-                              const JointRowWeights& w, JointFramesAdjoint& by) {
+inline void joint_part_adjoint(JointPart part, int k, bool planar, const JointPlace& place,
+                               const JointRowWeights& w, JointFramesAdjoint& by) {
   const JointFramesT<double>& x = place.frames;
-  const auto [part, k] = joint_part(j.kind, j.planar, i);
   const auto along = [&](const Vec3& n) {  // a row along n through both anchors
     by.r_a += n.cross(w.angular(0));
     by.r_b -= n.cross(w.angular(1));
@@ -81,7 +81,7 @@ inline void joint_row_adjoint(const Joint& j, Index i, const JointPlace& place,
       return;
     }
     case JointPart::Turn: {
-      if (j.planar) {
+      if (planar) {
         by.turn_a[2] += w.f;
         by.turn_b[2] -= w.f;
         return;
@@ -100,59 +100,150 @@ inline void joint_row_adjoint(const Joint& j, Index i, const JointPlace& place,
   }
 }
 
+/// A hinge in space: s = 2 atan2(z, w) of p = p_B⁻¹ p_A and its row R_B g,
+///   g = ((w y + z x)/n, (z y − w x)/n, 1),  n = w² + z²
+inline void hinge_coordinate_adjoint(const JointPlace& place, const JointRowWeights& w,
+                                     JointFramesAdjoint& by) {
+  const Quat p = relative_turn(place.frames);
+  const Vec3 vec(p.x, p.y, p.z), turn = w.angular_difference();
+  const double n = p.w * p.w + p.z * p.z;
+  const double gx = (p.w * p.y + p.z * p.x) / n, gy = (p.z * p.y - p.w * p.x) / n;
+  const Vec3 g = place.R_b * Vec3(gx, gy, 1), by_g = place.R_b.transpose() * turn;
+  const double a = by_g[0] / n, b = by_g[1] / n, back = 2 * (gx * a + gy * b);
+  const double by_w = a * p.y - b * p.x - back * p.w;
+  const Vec3 by_vec(a * p.z - b * p.w, a * p.w + b * p.z, a * p.x + b * p.y - back * p.z);
+  // By the turn u of A against B in B's axes: δw = −½ u·vec, δvec = ½ (w u + u × vec).
+  const Vec3 world = place.R_b * (0.5 * (p.w * by_vec + vec.cross(by_vec) - by_w * vec)) + w.f * g;
+  by.turn_a += world;
+  by.turn_b += g.cross(turn) - world;
+}
+
+/// The row of the coordinate, and the coordinate itself in the place of Ψ.
+inline void coordinate_row_adjoint(const Joint& j, const JointPlace& place,
+                                   const JointRowWeights& w, JointFramesAdjoint& by) {
+  if (j.kind == JointKind::Prismatic)
+    return joint_part_adjoint(JointPart::Slide, 0, j.planar, place, w, by);
+  if (j.kind == JointKind::Distance)
+    return joint_part_adjoint(JointPart::Length, 0, j.planar, place, w, by);
+  if (j.planar) return joint_part_adjoint(JointPart::Turn, 2, true, place, w, by);
+  hinge_coordinate_adjoint(place, w, by);
+}
+
+/// Both frames of a joint, what its rows multiply, and the way back to the inputs.
+class JointAdjoint {
+ public:
+  JointAdjoint(Pull& r, const Joint& j, JointUse use)
+      : r_(r),
+        bodies_{j.a == kWorld ? nullptr : &r.x.model.body(j.a),
+                j.b == kWorld ? nullptr : &r.x.model.body(j.b)},
+        A_(r, bodies_[0], j.planar, j.parameter_begin, Vec3::Zero()),
+        B_(r, bodies_[1], j.planar, j.parameter_begin + frame_size(j.planar), Vec3::Zero()) {
+    JointFramesT<double>& f = place.frames;
+    f.r_a = A_.pose_W().x - A_.body_pose_W().x;
+    f.r_b = B_.pose_W().x - B_.body_pose_W().x;
+    f.d = A_.pose_W().x - B_.pose_W().x;
+    f.p_a = A_.pose_W().p;
+    f.p_b = B_.pose_W().p;
+    place.R_a = matrix_of(f.p_a);
+    place.R_b = matrix_of(f.p_b);
+    const double* values = r.x.parameters.values.data();
+    if (j.planar)
+      f.angle = values[j.parameter_begin + 2] - values[j.parameter_begin + frame_size(true) + 2];
+    for (int k = 0; k < 2; ++k) {
+      if (bodies_[k] == nullptr) continue;
+      const Body& body = *bodies_[k];
+      weight[k] = weights_on(r, body);
+      if (use != JointUse::Position || body.is_dynamic()) end[k] = end_twist(r, body);
+      if (j.planar) f.angle += (k == 0 ? 1 : -1) * r.x.record.q[body.q_begin + 2];
+      prescribed_[k] = use != JointUse::Position && !body.is_dynamic();
+    }
+  }
+
+  JointPlace place;
+  Twist end[2], weight[2];  ///< velocities at the end, weights on the balances, of A and of B
+  JointFramesAdjoint by;
+
+  Twist before(int k) const {
+    return bodies_[k] == nullptr ? Twist{} : twist_in(*bodies_[k], r_.x.record.v);
+  }
+  /// Velocities of kinematic bodies are inputs: `share` is the weight of a row.s rate at the end.
+  bool prescribed() const { return prescribed_[0] || prescribed_[1]; }
+  void add_prescribed(const JointRow& row, double share) { add_rate(row, share, prescribed_); }
+  /// The same of a rate before the solve, which all bodies have.
+  void add_before(const JointRow& row, double share) {
+    const bool all[2] = {bodies_[0] != nullptr, bodies_[1] != nullptr};
+    add_rate(row, share, all);
+  }
+  void finish() {
+    A_.by_x = by.r_a + by.d;
+    A_.by_turn = by.turn_a;
+    B_.by_x = by.r_b - by.d;
+    B_.by_turn = by.turn_b;
+    A_.finish();
+    B_.finish();
+    if (bodies_[0] != nullptr) add_twist(*bodies_[0], -by.r_a, Vec3::Zero(), r_.inputs().q);
+    if (bodies_[1] != nullptr) add_twist(*bodies_[1], -by.r_b, Vec3::Zero(), r_.inputs().q);
+  }
+
+ private:
+  void add_rate(const JointRow& row, double share, const bool (&on)[2]) {
+    if (on[0]) add_twist(*bodies_[0], share * row.linear_a, share * row.angular_a, r_.inputs().v);
+    if (on[1]) add_twist(*bodies_[1], share * row.linear_b, share * row.angular_b, r_.inputs().v);
+  }
+
+  Pull& r_;
+  const Body* bodies_[2];
+  FrameAdjoint A_, B_;
+  bool prescribed_[2] = {false, false};
+};
+
 inline void bilateral_adjoint(Pull& r, const Joint& j, JointUse use, double beta) {
   if (j.motor_row != kNone) return bilateral_element(r, j, use, beta);
   if (j.row_count == 0) return;
-  const Model& model = r.x.model;
-  const double* values = r.x.parameters.values.data();
-  const Body* bodies[2] = {j.a == kWorld ? nullptr : &model.body(j.a),
-                           j.b == kWorld ? nullptr : &model.body(j.b)};
-  const Index second = j.parameter_begin + frame_size(j.planar);
-  FrameAdjoint A(r, bodies[0], j.planar, j.parameter_begin, Vec3::Zero());
-  FrameAdjoint B(r, bodies[1], j.planar, second, Vec3::Zero());
-  JointPlace place;
-  JointFramesT<double>& f = place.frames;
-  f.r_a = A.pose_W().x - A.body_pose_W().x;
-  f.r_b = B.pose_W().x - B.body_pose_W().x;
-  f.d = A.pose_W().x - B.pose_W().x;
-  f.p_a = A.pose_W().p;
-  f.p_b = B.pose_W().p;
-  place.R_a = matrix_of(f.p_a);
-  place.R_b = matrix_of(f.p_b);
-  Twist twist[2], weight[2];
-  bool prescribed = false;  // velocities of kinematic bodies are inputs
-  if (j.planar) f.angle = values[j.parameter_begin + 2] - values[second + 2];
-  for (int k = 0; k < 2; ++k) {
-    if (bodies[k] == nullptr) continue;
-    const Body& body = *bodies[k];
-    weight[k] = weights_on(r, body);
-    if (use != JointUse::Position || body.is_dynamic()) twist[k] = end_twist(r, body);
-    if (j.planar) f.angle += (k == 0 ? 1 : -1) * r.x.record.q[body.q_begin + 2];
-    prescribed = prescribed || (use != JointUse::Position && !body.is_dynamic());
-  }
+  JointAdjoint x(r, j, use);
   const double factor = use == JointUse::Position ? 1 : beta > 0 ? beta / r.x.record.duration : 0;
-  JointFramesAdjoint by;
   for (Index i = 0; i < j.row_count; ++i) {
     const double y = r.weights().equations.bilateral[j.row_begin + i];
     const double gamma = r.x.answer.gamma[j.row_begin + i];
-    joint_row_adjoint(j, i, place, {twist, weight, y, gamma, y * factor}, by);
-    if (prescribed) {
-      const JointRow row = joint_row<double>(j.kind, j.planar, i, f);
-      if (bodies[0] != nullptr && !bodies[0]->is_dynamic())
-        add_twist(*bodies[0], y * row.linear_a, y * row.angular_a, r.inputs().v);
-      if (bodies[1] != nullptr && !bodies[1]->is_dynamic())
-        add_twist(*bodies[1], y * row.linear_b, y * row.angular_b, r.inputs().v);
-    }
+    const auto [part, k] = joint_part(j.kind, j.planar, i);
+    joint_part_adjoint(part, k, j.planar, x.place, {x.end, x.weight, y, gamma, y * factor}, x.by);
+    if (x.prescribed()) x.add_prescribed(joint_row<double>(j.kind, j.planar, i, x.place.frames), y);
   }
-  if (j.length != kNone && r.x.with_parameters) r.inputs().parameters[j.length] += by.length;
-  A.by_x = by.r_a + by.d;
-  A.by_turn = by.turn_a;
-  B.by_x = by.r_b - by.d;
-  B.by_turn = by.turn_b;
-  A.finish();
-  B.finish();
-  if (bodies[0] != nullptr) add_twist(*bodies[0], -by.r_a, Vec3::Zero(), r.inputs().q);
-  if (bodies[1] != nullptr) add_twist(*bodies[1], -by.r_b, Vec3::Zero(), r.inputs().q);
+  if (j.length != kNone && r.x.with_parameters) r.inputs().parameters[j.length] += x.by.length;
+  x.finish();
+}
+
+/// coordinate_element(): scalars on the tape, with the coordinate and its rates as inputs of their
+/// own; what these and the impulse along the row are made of by hand.
+inline Index coordinate_adjoint(Pull& r, const Joint& j, JointUse use, Index row, Index block,
+                                double beta) {
+  using T = taping::Traced;
+  if (!has_coordinate_rows(j, use)) return 0;
+  JointAdjoint x(r, j, use);
+  const JointFramesT<double>& f = x.place.frames;
+  const JointRow along = joint_coordinate_row<double>(j.kind, j.planar, f);
+  const auto rate = [&](const Twist& a, const Twist& b) {
+    return row_rate<double>(along, a.linear, a.angular, b.linear, b.angular);
+  };
+  const Twist before[2] = {x.before(0), x.before(1)};
+  double by_s = 0, by_rate = 0, by_before = 0;
+  const CoordinateT<T> at{r.local(joint_coordinate<double>(j, f), &by_s),
+                          r.local(rate(x.end[0], x.end[1]), &by_rate),
+                          r.local(rate(before[0], before[1]), &by_before)};
+  T force(0);
+  const Index count = coordinate_rows(r, j, use, at, row, block, beta, force);
+  r.seed(force, rate(x.weight[0], x.weight[1]));
+  r.finish();
+  Twist all[2];  // what the row is multiplied with
+  for (int k = 0; k < 2; ++k) {
+    all[k].linear = by_rate * x.end[k].linear + by_before * before[k].linear;
+    all[k].angular = by_rate * x.end[k].angular + by_before * before[k].angular;
+  }
+  coordinate_row_adjoint(j, x.place, {all, x.weight, 1, force.v, by_s}, x.by);
+  if (x.prescribed()) x.add_prescribed(along, by_rate);
+  if (by_before != 0) x.add_before(along, by_before);
+  x.finish();
+  return count;
 }
 
 }  // namespace orthant::internal

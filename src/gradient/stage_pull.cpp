@@ -19,6 +19,10 @@ inline void body_mass(Pull& r, BodyId id, bool with_velocity) {
 inline void joint_rows(Pull& r, const Joint& joint, JointUse use, double beta) {
   bilateral_adjoint(r, joint, use, beta);
 }
+inline Index coordinate_rows_of(Pull& r, const Joint& joint, JointUse use, Index row, Index block,
+                                double beta) {
+  return coordinate_adjoint(r, joint, use, row, block, beta);
+}
 inline void contact_rows(Pull& r, const Contact& contact, Index number, const ContactBlock& block,
                          FrictionModel friction, double beta) {
   // The sides of a pyramid stand in the frame, whose own turning then counts.
@@ -32,6 +36,19 @@ inline void position_contact_row(Pull& r, const Contact& contact, Index number,
                                  const ContactBlock& block) {
   position_contact_adjoint(r, contact, number, block);
 }
+
+namespace {
+
+void add_inputs(const SolveInputs& x, SolveInputs& in) {
+  in.q += x.q;
+  in.v += x.v;
+  in.u += x.u;
+  in.parameters += x.parameters;
+  in.duration += x.duration;
+  in.scale += x.scale;
+}
+
+}  // namespace
 
 void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
                  std::span<StateCotangent> by_trials) {
@@ -120,20 +137,22 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
 
   static thread_local taping::Tape tape;
   const SolveContext x = context(r);
-  Pull reader(x, weights, tape, in);
-  walk(reader);
-  if (const Solution* free = other_impulses(false); free != nullptr) {
-    // Once more with the impulses found, and with others as good.
+  if (const Solution* free = other_impulses(false); free == nullptr) {
+    Pull reader(x, weights, tape, in);
+    walk(reader);
+  } else {
+    // With the impulses found, and with others as good.
     Solution other = gradient_->answer();
     other.gamma += free->gamma;
     other.lambda += free->lambda;
     SolveInputs with[2];
     for (const bool changed : {false, true}) {
       with[changed].set_zero(model);
-      const SolveContext y = context(r, changed ? other : gradient_->answer());
-      Pull again(y, weights, tape, with[changed]);
-      walk(again);
+      const SolveContext y = changed ? context(r, other) : x;
+      Pull reader(y, weights, tape, with[changed]);
+      walk(reader);
     }
+    add_inputs(with[0], in);
     compare_impulses(with[0], with[1]);
     find_contradiction(*free);
   }

@@ -46,6 +46,11 @@ void joint_rows(R& r, const Joint& joint, JointUse use, double beta) {
   bilateral_element(r, joint, use, beta);
 }
 template <class R>
+Index coordinate_rows_of(R& r, const Joint& joint, JointUse use, Index row, Index block,
+                         double beta) {
+  return coordinate_element(r, joint, use, row, block, beta);
+}
+template <class R>
 void contact_rows(R& r, const Contact& contact, Index number, const ContactBlock& block,
                   FrictionModel friction, double beta) {
   contact_element(r, contact, number, block, friction, beta);
@@ -104,10 +109,8 @@ void Stage::walk_step(R& reader) const {
                                         : assembly_.blocks[round(0).size()].block;
   block -= joint_block_count(model);
   for (const Joint& joint : model.joints()) {
-    if (joint.has_spring()) joint_spring_element(reader, joint);
     bilateral(reader, joint, JointUse::Step, r.rows.beta);
-    const Index count =
-        joint_blocks_element(reader, joint, JointUse::Step, row, block, r.rows.beta);
+    const Index count = coordinate_rows_of(reader, joint, JointUse::Step, row, block, r.rows.beta);
     reader.finish();
     row += count;
     block += count;
@@ -252,7 +255,7 @@ void Stage::walk_projection(R& reader) const {
   }
   for (const Joint& joint : model.joints()) {
     bilateral(reader, joint, JointUse::Position, 0);
-    row += joint_blocks_element(reader, joint, JointUse::Position, row, row, 0);
+    row += coordinate_rows_of(reader, joint, JointUse::Position, row, row, 0);
     reader.finish();
   }
 }

@@ -182,7 +182,10 @@ void add_product(const BlockRows& rows, Index i, const double* a, const double* 
 bool VelocitySystem::fits(const CanonicalProblem& p) {
   const bool few = p.H.kind() == VelocityMatrix::Kind::Sparse && p.H.block_count() <= kFewBlocks;
   if (!few && p.H.kind() != VelocityMatrix::Kind::BlockDiagonal) return false;
-  if (!p.F.empty() || p.velocity_count() == 0) return false;
+  if (p.velocity_count() == 0) return false;
+  for (Index c = 0; c < p.F.row_block_count(); ++c)
+    for (const BlockRows::Entry& entry : p.F.entries(c))
+      if (entry.block != c) return false;
   for (Index i = 0; i < p.H.block_count(); ++i)
     if (p.H.block_size(i) > kMaxLawDim) return false;
   for (Index i = 0; i < p.C.row_block_count(); ++i)
@@ -197,6 +200,7 @@ void VelocitySystem::begin(const CanonicalProblem& p, const VecX& scale, double 
   laws_.clear();
   const double* s = scale.data();
   const double* bilateral = s + p.velocity_count();
+  impulse_scale_ = bilateral + p.bilateral_count();
   scale_rows(p.C, bilateral, s, C_);
   scale_rows(p.D, bilateral + p.bilateral_count(), s, D_);
   set_H(s);
@@ -252,6 +256,15 @@ void VelocitySystem::add_law(const LawMatrices& law, Index size) {
     out.PG[i] = law.PG[i];
     out.rest[i] = (i % (size + 1) == 0 ? 1.0 : 0.0) - law.P[i];
     out.open = out.open && law.PG[i] == 0 && law.P[i] == 0;
+  }
+  const auto block = static_cast<Index>(laws_.size()) - 1;
+  const double* F = p_->F.empty() ? nullptr : p_->F.find(block, block);
+  if (F != nullptr && !out.open) {  // I − P + PG F
+    const double* s = impulse_scale_ + row;
+    for (Index r = 0; r < size; ++r)
+      for (Index c = 0; c < size; ++c)
+        for (Index k = 0; k < size; ++k)
+          out.rest[r * size + c] += law.PG[r * size + k] * s[k] * F[k * size + c] * s[c];
   }
   if (out.open) {  // M = (1 + ε) I
     std::fill_n(out.inverse, size * size, 0.0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/velocity_system.hpp: the derivative's linear system with impulses eliminated.
-//   [ H   −Cᵀ  −Dᵀ  ] [dv]   [r_v]        M = I − P + ε:  dλ = M⁻¹(r_λ − PG D dv)
+//   [ H   −Cᵀ  −Dᵀ  ] [dv]   [r_v]   M = I − P + PG F + ε:  dλ = M⁻¹(r_λ − PG D dv)
 //   [ C    ε    0   ] [dγ] = [r_γ]   =>                   dγ = (r_γ − C dv)/ε
 //   [ PG D  0   M   ] [dλ]   [r_λ]        (H + Dᵀ M⁻¹PG D + CᵀC/ε) dv = …
 // Rows and columns are scaled: H, C and D are kept as √-effective-mass multiples, so that τ is
@@ -24,7 +24,7 @@ struct LawMatrices {
 class VelocitySystem {
  public:
   /// True where the problem has the form: H block-diagonal, or sparse with few blocks (springs
-  /// between some bodies), F empty. Keeps a reference to it.
+  /// between some bodies), no two blocks coupled by F. Keeps a reference to it.
   static bool fits(const CanonicalProblem& problem);
   /// Begins anew; a law a block follows with add_law(). `scale`: what v, the rows of C and those of
   /// D are multiplied by (all three, one after another).
@@ -37,7 +37,7 @@ class VelocitySystem {
   void apply(const VecX& x, bool transposed, VecX& y) const;
 
  private:
-  /// One block of laws: M⁻¹, M⁻¹PG, PG, I − P.
+  /// One block of laws: M⁻¹, M⁻¹PG, PG, I − P + PG F.
   struct ScaledLaw {
     double inverse[kMaxLawDim * kMaxLawDim];
     double middle[kMaxLawDim * kMaxLawDim];
@@ -56,8 +56,9 @@ class VelocitySystem {
 
   const CanonicalProblem* p_ = nullptr;
   std::vector<ScaledLaw> laws_;
-  BlockRows H_;                // scaled
-  std::vector<double> C_, D_;  // scaled, in the order of the problem's own values
+  BlockRows H_;                            // scaled
+  std::vector<double> C_, D_;              // scaled, in the order of the problem's own values
+  const double* impulse_scale_ = nullptr;  // of the rows of D; the caller's
   double epsilon_ = 0;
   Factor forward_, backward_;
   // S, the matrix of the velocities, and where each pair of entries of a row block (of C, then of

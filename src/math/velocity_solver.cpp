@@ -63,6 +63,28 @@ bool invert_positive(const double* a, Size n, double* inverse) {
   return true;
 }
 
+/// A rigid body's mass: a linear and an angular half that nothing couples.
+bool invert_body(const double* a, double* inverse) {
+  for (Index r = 0; r < 3; ++r)
+    for (Index c = 3; c < 6; ++c)
+      if (a[r * 6 + c] != 0 || a[c * 6 + r] != 0) return false;
+  double half[2][9];
+  for (Index part = 0; part < 2; ++part) {
+    double own[9];
+    const Index at = 21 * part;
+    for (Index r = 0; r < 3; ++r)
+      for (Index c = 0; c < 3; ++c) own[r * 3 + c] = a[at + r * 6 + c];
+    if (!invert_positive(own, std::integral_constant<Index, 3>(), half[part])) return false;
+  }
+  for (Index part = 0; part < 2; ++part)
+    for (Index r = 0; r < 3; ++r)
+      for (Index c = 0; c < 3; ++c) {
+        inverse[21 * part + r * 6 + c] = half[part][r * 3 + c];
+        inverse[18 - 15 * part + r * 6 + c] = 0;
+      }
+  return true;
+}
+
 bool invert_block(const double* a, Index n, double* inverse) {
   bool diagonal = true;
   for (Index r = 0; r < n; ++r) {
@@ -76,8 +98,9 @@ bool invert_block(const double* a, Index n, double* inverse) {
     }
     return true;
   }
-  // Linear and angular entries differ in units and size; unit diagonal makes the pivots comparable.
   ORTHANT_ASSERT(n <= kMaxVelocityBlock);
+  if (n == 6 && invert_body(a, inverse)) return true;
+  // Linear and angular entries differ in units and size; unit diagonal makes the pivots comparable.
   if (n == 6 ? invert_positive(a, std::integral_constant<Index, 6>(), inverse)
              : invert_positive(a, n, inverse))
     return true;

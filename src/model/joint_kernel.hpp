@@ -74,6 +74,18 @@ Vec3T<T> unit_axis(int k) {
   return e;
 }
 
+/// Axis k of a frame with orientation p: column k of its matrix.
+template <class T>
+Vec3T<T> turned_axis(const QuatT<T>& p, int k) {
+  const T u[3] = {p.x, p.y, p.z};
+  const int i = (k + 1) % 3, j = (k + 2) % 3;
+  Vec3T<T> axis;
+  axis[k] = T(1) - T(2) * (u[i] * u[i] + u[j] * u[j]);
+  axis[i] = T(2) * (u[k] * u[i] + p.w * u[j]);
+  axis[j] = T(2) * (u[k] * u[j] - p.w * u[i]);
+  return axis;
+}
+
 /// Row of n . d with n a direction fixed in the world.
 template <class T>
 JointRowT<T> point_row(const JointFramesT<T>& f, const Vec3T<T>& n) {
@@ -119,11 +131,11 @@ JointRowT<T> turn_row(const JointFramesT<T>& f, bool planar, int k) {
 /// z_A . (axis k of B): 0 where A's axis of turn is B's.
 template <class T>
 T tilt_value(const JointFramesT<T>& f, int k) {
-  return rotate(f.p_a, unit_axis<T>(2)).dot(rotate(f.p_b, unit_axis<T>(k)));
+  return turned_axis(f.p_a, 2).dot(turned_axis(f.p_b, k));
 }
 template <class T>
 JointRowT<T> tilt_row(const JointFramesT<T>& f, int k) {
-  const Vec3T<T> z = rotate(f.p_a, unit_axis<T>(2)), x = rotate(f.p_b, unit_axis<T>(k));
+  const Vec3T<T> z = turned_axis(f.p_a, 2), x = turned_axis(f.p_b, k);
   return turn_row(Vec3T<T>(z.cross(x)));
 }
 
@@ -184,7 +196,7 @@ T joint_residual(JointKind kind, bool planar, Index i, const JointFramesT<T>& f,
     case internal::JointPart::Point:
       return f.d[k];
     case internal::JointPart::Slide:
-      return rotate(f.p_b, internal::unit_axis<T>(k)).dot(f.d);
+      return internal::turned_axis(f.p_b, k).dot(f.d);
     case internal::JointPart::Turn:
       return internal::turn_value(f, planar, k);
     case internal::JointPart::Tilt:
@@ -203,7 +215,7 @@ JointRowT<T> joint_row(JointKind kind, bool planar, Index i, const JointFramesT<
     case internal::JointPart::Point:
       return internal::point_row(f, internal::unit_axis<T>(k));
     case internal::JointPart::Slide:
-      return internal::slide_row(f, rotate(f.p_b, internal::unit_axis<T>(k)));
+      return internal::slide_row(f, internal::turned_axis(f.p_b, k));
     case internal::JointPart::Turn:
       return internal::turn_row(f, planar, k);
     case internal::JointPart::Tilt:
@@ -220,7 +232,7 @@ template <class T>
 T joint_coordinate(JointKind kind, bool planar, const JointFramesT<T>& f) {
   using std::atan2;
   using std::sqrt;
-  if (kind == JointKind::Prismatic) return rotate(f.p_b, internal::unit_axis<T>(0)).dot(f.d);
+  if (kind == JointKind::Prismatic) return internal::turned_axis(f.p_b, 0).dot(f.d);
   if (kind == JointKind::Distance) return sqrt(f.d.squaredNorm());
   if (planar) return f.angle;
   const QuatT<T> r = internal::relative_turn(f);
@@ -238,8 +250,7 @@ T joint_coordinate(const Joint& joint, const JointFramesT<T>& f) {
 
 template <class T>
 JointRowT<T> joint_coordinate_row(JointKind kind, bool planar, const JointFramesT<T>& f) {
-  if (kind == JointKind::Prismatic)
-    return internal::slide_row(f, rotate(f.p_b, internal::unit_axis<T>(0)));
+  if (kind == JointKind::Prismatic) return internal::slide_row(f, internal::turned_axis(f.p_b, 0));
   if (kind == JointKind::Distance) return internal::point_row(f, internal::direction_of(f.d));
   if (planar) return internal::turn_row(internal::unit_axis<T>(2));
   // d 2 atan2(z, w) with (dw, dvec) = (-u.vec, w u + u x vec)/2; (0, 0, 1) where the axes agree.

@@ -48,7 +48,8 @@ class BestAnswer {
 
   /// The judge on a candidate; its w is in the JudgeWorkspace.
   double judge_unrecorded(const Solution& candidate) {
-    return judge_quick(p_, scale_, candidate, judge_).value;
+    last_ = judge_quick(p_, scale_, candidate, judge_);
+    return last_.value;
   }
   /// The same, into the history.
   double judge(const Solution& candidate) {
@@ -61,6 +62,7 @@ class BestAnswer {
   /// The start is the best answer as long as there is no better one.
   double begin() {
     residual_ = judge(answer_);
+    parts_ = last_;
     answer_.w = judge_.w;
     return residual_;
   }
@@ -73,6 +75,7 @@ class BestAnswer {
   /// After judge(): takes the candidate whatever the one before was worth.
   void keep(const Solution& candidate, double value) {
     residual_ = value;
+    parts_ = last_;
     answer_.v = candidate.v;
     answer_.gamma = candidate.gamma;
     answer_.lambda = candidate.lambda;
@@ -84,6 +87,7 @@ class BestAnswer {
     work += by.work;
     if (!(by.residual < residual_)) return;
     residual_ = by.residual;
+    parts_ = by.parts;
     answer_ = candidate;
   }
 
@@ -92,7 +96,9 @@ class BestAnswer {
   /// Converged, or nothing is left to spend.
   bool done() const { return converged() || iterations >= max_iterations_ || exhausted(); }
 
-  MethodResult result(Outcome outcome) const { return {outcome, iterations, residual_, work}; }
+  MethodResult result(Outcome outcome) const {
+    return {outcome, iterations, residual_, work, parts_};
+  }
   /// The result under the name of what ended it.
   MethodResult result() const {
     return result(converged()                     ? Outcome::Converged
@@ -111,6 +117,7 @@ class BestAnswer {
   JudgeWorkspace& judge_;
   Solution& answer_;
   double residual_ = std::numeric_limits<double>::infinity();
+  Residual parts_, last_;  // of the best answer, of the one judged last
 };
 
 }  // namespace orthant::internal

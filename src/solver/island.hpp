@@ -25,6 +25,8 @@ struct IslandRun {
   ProblemTraits traits = {};
   bool tree = false;  ///< bilateral rows between small velocity blocks: Newton in tree order first
   double residual = std::numeric_limits<double>::infinity();  ///< of x
+  bool judged = false;  ///< x is as the judge last saw it, and `parts` is what it said
+  Residual parts = {};
   bool rejected_start = false;  ///< x is the start and `residual` a part of what it has
   Method method = Method::Automatic;
   Outcome outcome = Outcome::NotFinite;

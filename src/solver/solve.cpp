@@ -41,11 +41,14 @@ SolveWorkspace& SolveWorkspace::operator=(SolveWorkspace&&) noexcept = default;
 
 namespace {
 
-/// Every number finite: a sum of x·0 is 0 only then, and it vectorises.
+/// Every number finite: a sum of x·0 is 0 only then. Four sums, so that none waits for the last.
 bool all_finite(std::span<const double> x) {
-  double s = 0;
-  for (const double value : x) s += value * 0.0;
-  return s == 0;
+  double s[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= x.size(); i += 4)
+    for (std::size_t k = 0; k < 4; ++k) s[k] += x[i + k] * 0.0;
+  for (; i < x.size(); ++i) s[0] += x[i] * 0.0;
+  return s[0] + s[1] + s[2] + s[3] == 0;
 }
 bool all_finite(const VecX& x) {
   return all_finite(std::span(x.data(), static_cast<std::size_t>(x.size())));
@@ -85,6 +88,9 @@ struct IslandTotals {
   Outcome outcome = Outcome::Converged;  // of the hardest: one that failed, else the most work
   Index closed_forms = 0;                // islands solved without a method
   double spent = 0, hardest = -1;
+  bool judged =
+      false;  // the one island is the whole problem, and the judge has just seen its answer
+  Residual parts;
 };
 
 void add_up(const IslandRun& run, IslandTotals& totals) {
@@ -124,6 +130,8 @@ IslandTotals solve_islands(const CanonicalProblem& p, const VelocitySolver& inve
                     x, report,     &inverse, start.warm, start.given};
       solve_island(run);
       add_up(run, totals);
+      totals.judged = run.judged;
+      totals.parts = run.parts;
       break;
     }
     extract_island(p, work.split, i, work.island);
@@ -208,15 +216,20 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
     const IslandTotals totals =
         solve_islands(p, inverse, settings, limits, {warm, given}, closed_form, work, x, report);
     closed_forms = totals.closed_forms;
-    report.residual = free != nullptr ? judge_quick(p, work.scale, x, work.judge)
-                                      : judge(p, work.scale, x, inverse, work.judge);
+    const bool judged = totals.judged && free != nullptr;
+    if (!judged) {
+      report.residual = free != nullptr ? judge_quick(p, work.scale, x, work.judge)
+                                        : judge(p, work.scale, x, inverse, work.judge);
+      x.w = work.judge.w;
+    } else {
+      report.residual = totals.parts;
+    }
     const bool good = report.residual.value <= settings.tolerance;
     report.outcome = good                                   ? Outcome::Converged
                      : totals.outcome == Outcome::Converged ? Outcome::Stalled
                                                             : totals.outcome;
     if (report.outcome != Outcome::Stalled || totals.closed_forms == 0) break;
   }
-  x.w = work.judge.w;
   if (trace != nullptr) {
     SolveTrace::Solve& solve = trace->solves.back();
     solve.closed_forms = closed_forms;

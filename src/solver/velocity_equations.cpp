@@ -46,9 +46,12 @@ void VelocityEquations::build(const CanonicalProblem& p, const ProblemScale& sca
   inverse_.resize(static_cast<std::size_t>(squares));
   weights_.resize(static_cast<std::size_t>(squares));
   R.resize(at);
-  mobility_.setZero(p.bilateral_count());
-  add_mobility(p.C, scale.weight.data(), mobility_.data());
   speed_ = scale.weight.cwiseSqrt().cwiseInverse();
+  mobility_.setZero(p.bilateral_count());
+  each_value(p.C, [&](Index r, Index c, double a) {
+    const double moved = a * speed_[c];
+    mobility_[r] += moved * moved;
+  });
   // A row of zeros decides nothing.
   for (double& m : mobility_) m = m > 0 ? m : 1 / kJointProximal;
   delta_ = kJointProximal * mobility_;

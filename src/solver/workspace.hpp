@@ -30,6 +30,8 @@ struct SolveWorkspace::Impl {
   Solution island_x;
   JudgeWorkspace island_judge;
   Solution best;
+  CanonicalProblem rounded;  // of attempt_rounded() in island.cpp
+  Solution found;
   VecX product, mobility;
   Plan plan, given_plan;  // in force; asked for
 

@@ -126,9 +126,12 @@ void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly&
 bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assembly& assembly,
                       const ContactSet& contacts, Solution& solution, bool record) {
   SolveReport& solved = run.work.solve_report;
-  // H is that of the free motion, factorised already; RATTLE's and those of an instant are not.
-  const bool instant = kind == SolveKind::Impact || kind == SolveKind::Projection;
-  if (!instant && run.settings.integrator == Integrator::Euler)
+  // H is that of the free motion or of a projection, factorised already; RATTLE's and those of an
+  // impact are not.
+  const bool factorised =
+      kind == SolveKind::Projection ||
+      (kind != SolveKind::Impact && run.settings.integrator == Integrator::Euler);
+  if (factorised)
     solve(assembly.problem, FreeMotion{assembly.solver, assembly.v_free}, run.settings.solver,
           run.work.solver, solution, solved);
   else

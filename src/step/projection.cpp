@@ -169,8 +169,10 @@ void project_positions(StepRun& run) {
     last = error;
 
     assemble_round(run, contacts, correction.assembly);
+    correction.assembly.v_free.setZero(run.model.dynamic_v_size());
     correction.solution = zero_solution(correction.assembly.problem);
-    if (!solve_and_report(run, SolveKind::Projection, 0, correction.assembly, contacts,
+    if (!correction.assembly.solver.factorize(correction.assembly.problem.H) ||
+        !solve_and_report(run, SolveKind::Projection, 0, correction.assembly, contacts,
                           correction.solution))
       break;
     clipped = std::ranges::any_of(correction.assembly.blocks, [](const ContactBlock& block) {

@@ -47,6 +47,7 @@ struct [[nodiscard]] MethodResult {
   int iterations = 0;
   double residual = std::numeric_limits<double>::infinity();  ///< judge_quick() of the best answer
   double work = 0;                                            ///< multiply-adds, roughly
+  Residual parts = {};  ///< what `residual` is made of, where parts.value is the same number
 };
 
 }  // namespace orthant
