@@ -232,14 +232,14 @@ class Run {
 
   double error(const SweepChange& change) const { return std::sqrt(change.most) / settings_.speed; }
 
-  /// Nesterov's sequence, which starts anew whenever the change of a sweep grows.
+  /// Nesterov's sequence, set back whenever the change of a sweep grows.
   struct Momentum {
     double t = 1, last = std::numeric_limits<double>::infinity();
   };
 
   void push_on(Momentum& m, const SweepChange& change) {
     if (change.squares > m.last) {
-      m.t = 1;
+      m.t = std::max(1.0, settings_.set_back * m.t);
       ++result_.restarts;
     }
     m.last = change.squares;

@@ -7,7 +7,7 @@
 //
 // Eight contacts at a time, no two of which share a body that moves; a body is one row of eight
 // numbers. Between sweeps impulses and velocities are extrapolated (Nesterov's momentum), and the
-// momentum starts anew whenever the change of a sweep grows. Reads bodies and contacts, not a
+// momentum is set back whenever the change of a sweep grows. Reads bodies and contacts, not a
 // CanonicalProblem: a step that only wants sweeps never assembles one. Method: docs/solvers.md.
 //
 // Contacts come in cells. Cells whose numbers are even and odd alike have one colour and share no
@@ -93,6 +93,10 @@ struct SweepSettings {
   double compliance = 0;  ///< ε: of the contact's own diagonal [-]
   bool single = false;    ///< in single precision: for tolerances of 3e-3 and more
   bool momentum = true;
+  /// What is left of the length of the momentum's sequence when the change of a sweep has grown; 0:
+  /// it starts anew. Where a pile is about to slide the change grows slowly, without turning round,
+  /// for hundreds of sweeps, and a sequence that starts anew in each is no momentum at all.
+  double set_back = 0;
   /// End as Stalled when the change of a sweep has not halved in this many; 0: never.
   int patience = 0;
   /// Newton's method (contacts that yield, one process): tried where the error is below

@@ -102,6 +102,29 @@ struct OneContact {
   using V = Pack<T>;
   V n1, n2, t11, t12, t22, mu;
 
+  /// One step towards it from λ, without a search for s: what sticks is exact, what slides goes a
+  /// step of the natural map λ_t − w_t / trace t, which stands still at the answer alone.
+  void approach(const V& l1, const V& l2, const V& qn, const V& q1, const V& q2, V& rn, V& r1,
+                V& r2) const {
+    const V none = qn - qn, one = none + 1;
+    const V s11 = t11 - n1 * n1, s12 = t12 - n1 * n2, s22 = t22 - n2 * n2;
+    const V c1 = q1 - n1 * qn, c2 = q2 - n2 * qn;
+    const V id = one / (s11 * s22 - s12 * s12);
+    const V z1 = (s12 * c2 - s22 * c1) * id, z2 = (s12 * c1 - s11 * c2) * id;
+    const V zn = none - (qn + n1 * z1 + n2 * z2);
+    const V reach = mu * zn;
+    const auto sticks = (zn > none) & (z1 * z1 + z2 * z2 <= reach * reach);
+    const V along = larger(none - (qn + n1 * l1 + n2 * l2), none);
+    const V step = one / (t11 + t22);
+    const V y1 = l1 - (q1 + n1 * along + t11 * l1 + t12 * l2) * step;
+    const V y2 = l2 - (q2 + n2 * along + t12 * l1 + t22 * l2) * step;
+    const V bound = mu * along, square = y1 * y1 + y2 * y2;
+    const V shrink = square > bound * bound ? bound / root(square > none ? square : one) : one;
+    rn = sticks ? zn : along;
+    r1 = sticks ? z1 : shrink * y1;
+    r2 = sticks ? z2 : shrink * y2;
+  }
+
   void solve(const V& qn, const V& q1, const V& q2, V& rn, V& r1, V& r2) const {
     const V none = qn - qn, one = none + 1;
     const V s11 = t11 - n1 * n1, s12 = t12 - n1 * n2, s22 = t22 - n2 * n2;
@@ -178,7 +201,10 @@ ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
   const V q1 = u1 + soft_t * l1 - (block.n1 * ln + block.t11 * l1 + block.t12 * l2);
   const V q2 = u2 + soft_t * l2 - (block.n2 * ln + block.t12 * l1 + block.t22 * l2);
   V rn, r1, r2;
-  block.solve(qn, q1, q2, rn, r1, r2);
+  if constexpr (sizeof(T) == 4 && mode == SweepMode::Sweep)
+    block.approach(l1, l2, qn, q1, q2, rn, r1, r2);
+  else
+    block.solve(qn, q1, q2, rn, r1, r2);
   const V dn = rn - ln, d1 = r1 - l1, d2 = r2 - l2;
   change.add(dn, field(F::kMobilityN), d1 * d1 + d2 * d2, field(F::kMobilityT));
   if constexpr (mode == SweepMode::Measure) return;

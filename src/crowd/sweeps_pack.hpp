@@ -229,18 +229,20 @@ void pack_general(const SweepProblem& p, double epsilon, const SweepPlan& plan,
         put(F::kTurnB + 3 * k + j, turn_b[k][j]);
       }
     }
+    // A body that does not move has no inverse mass, and no part in W.
+    const double of_a = moves(a) ? 1 : 0, of_b = moves(b) ? 1 : 0;
     const auto w = [&](int k, int j) {
-      return (k == j ? mass : 0) + (moves(a) ? turn_a[k].dot(turn_a[j]) : 0) +
-             (moves(b) ? turn_b[k].dot(turn_b[j]) : 0);
+      return of_a * turn_a[k].dot(turn_a[j]) + of_b * turn_b[k].dot(turn_b[j]);
     };
-    const double nn = w(0, 0), tt = 0.5 * (w(1, 1) + w(2, 2));
+    const double nn = mass + w(0, 0), t11 = mass + w(1, 1), t22 = mass + w(2, 2);
+    const double tt = 0.5 * (t11 + t22);
     const double soft_n = c.softness + epsilon * nn, soft_t = epsilon * tt;
     const double scale = 1 / (nn + soft_n);
     put(F::kBlock, w(0, 1) * scale);
     put(F::kBlock + 1, w(0, 2) * scale);
-    put(F::kBlock + 2, (w(1, 1) + soft_t) * scale);
+    put(F::kBlock + 2, (t11 + soft_t) * scale);
     put(F::kBlock + 3, w(1, 2) * scale);
-    put(F::kBlock + 4, (w(2, 2) + soft_t) * scale);
+    put(F::kBlock + 4, (t22 + soft_t) * scale);
     put(F::kBias, c.bias);
     put(F::kFriction, c.friction);
     put(F::kSoftN, soft_n * scale);

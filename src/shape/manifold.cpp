@@ -164,6 +164,12 @@ int clip_faces(const FacePair& pair, double margin, double slack, ClipPoint* out
       }
     }
   }
+  double slack_of[kMaxHullVertices];  // along a side of the reference
+  for (Index j = 0; j < ref.count; ++j) {
+    const Index j1 = j + 1 < ref.count ? j + 1 : 0;
+    const double gu = r[j1].u - r[j].u, gv = r[j1].v - r[j].v;
+    slack_of[j] = slack / std::sqrt(gu * gu + gv * gv);
+  }
   const Index sides = inc.count > 2 ? inc.count : inc.count - 1;
   for (Index i = 0; i < sides; ++i) {
     const Index i1 = i + 1 < inc.count ? i + 1 : 0;
@@ -177,10 +183,11 @@ int clip_faces(const FacePair& pair, double margin, double slack, ClipPoint* out
       const double c = eu * gv - ev * gu, g2 = gu * gu + gv * gv;
       if (c * c <= 1e-14 * e2 * g2) continue;  // parallel: their ends count
       const double du = r[j].u - q[i].u, dv = r[j].v - q[i].v;
-      const double s = (du * gv - dv * gu) / c, t = (du * ev - dv * eu) / c;
+      const double s = (du * gv - dv * gu) / c;
+      if (s < -kInside || s > 1 + kInside) continue;
       // A segment through a corner must not slip between its two sides.
-      const double slack_g = slack / std::sqrt(g2);
-      if (s < -kInside || s > 1 + kInside || t < -slack_g || t > 1 + slack_g) continue;
+      const double t = (du * ev - dv * eu) / c;
+      if (t < -slack_of[j] || t > 1 + slack_of[j]) continue;
       const double gap = height[i] + s * rise;
       if (gap < margin && count < kMaxClip)
         out[count++] = clip_point(
