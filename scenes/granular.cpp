@@ -6,17 +6,18 @@
 
 namespace orthant::scenes {
 
-Scene spheres_in_a_box(int n, double friction, std::span<const Vec3> positions) {
+Scene spheres_in_a_box(int n, double friction, std::span<const Vec3> positions, double half) {
   const double radius = 0.035, pitch = 0.08, quarter = 90 * kDegree;
   ModelBuilder b;
   b.add_material({.name = "grain", .friction = friction});
   b.add_body(ground("grain"));
-  b.add_body(ground("grain", exp_rotation(Vec3(0, quarter, 0)), Vec3(-0.5, 0, 0), "west"));
-  b.add_body(ground("grain", exp_rotation(Vec3(0, -quarter, 0)), Vec3(0.5, 0, 0), "east"));
-  b.add_body(ground("grain", exp_rotation(Vec3(-quarter, 0, 0)), Vec3(0, -0.5, 0), "south"));
-  b.add_body(ground("grain", exp_rotation(Vec3(quarter, 0, 0)), Vec3(0, 0.5, 0), "north"));
+  b.add_body(ground("grain", exp_rotation(Vec3(0, quarter, 0)), Vec3(-half, 0, 0), "west"));
+  b.add_body(ground("grain", exp_rotation(Vec3(0, -quarter, 0)), Vec3(half, 0, 0), "east"));
+  b.add_body(ground("grain", exp_rotation(Vec3(-quarter, 0, 0)), Vec3(0, -half, 0), "south"));
+  b.add_body(ground("grain", exp_rotation(Vec3(quarter, 0, 0)), Vec3(0, half, 0), "north"));
   Jitter jitter(12345);
-  const int side = std::min(12, static_cast<int>(std::ceil(std::cbrt(double(n)) - 1e-9)));
+  const int side = std::min(static_cast<int>(2 * half / pitch),
+                            static_cast<int>(std::ceil(std::cbrt(double(n)) - 1e-9)));
   const int count = positions.empty() ? n : static_cast<int>(positions.size());
   for (int i = 0; i < count; ++i) {
     Vec3 at;

@@ -60,8 +60,10 @@ Scene two_spheres(double restitution = 0, double friction = 0.5);
 Scene elastic_gas(int n = 20);
 
 // granular.cpp
-/// n spheres of radius 35 mm fall into a box of 1 x 1 m; or start at the given positions.
-Scene spheres_in_a_box(int n = 500, double friction = 0.5, std::span<const Vec3> positions = {});
+/// n spheres of radius 35 mm fall into a box of 1 x 1 m (`half` its width); or start at the given
+/// positions.
+Scene spheres_in_a_box(int n = 500, double friction = 0.5, std::span<const Vec3> positions = {},
+                       double half = 0.5);
 /// n planar discs of radius 0.5 in rows of five on a floor, random velocities.
 Scene planar_discs(int n = 20, double friction = 0.5);
 

@@ -86,12 +86,6 @@ class BestAnswer {
     residual_ = by.residual;
     answer_ = candidate;
   }
-  /// The same where it has improved answer() itself.
-  void improved(const MethodResult& by) {
-    iterations += by.iterations;
-    work += by.work;
-    residual_ = std::min(residual_, by.residual);
-  }
 
   bool converged() const { return residual_ <= limits_.tolerance; }
   bool exhausted() const { return limits_.exhausted(work); }

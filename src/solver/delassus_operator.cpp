@@ -8,12 +8,6 @@
 #include "solver/lanes.hpp"
 
 namespace orthant::internal {
-namespace {
-
-constexpr std::size_t kRowGrain = 512, kBodyGrain = 512;
-
-}  // namespace
-
 bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scale) {
   if (!inverse_.factorize(p.H)) return false;
   rows_.build(p, scale);
@@ -67,7 +61,7 @@ void DelassusOperator::find_pairs() {
 }
 
 void DelassusOperator::gather_pairs(const VecX& x) {
-  parallel_for(offset_.size() - 1, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(offset_.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b) {
       Lanes s0 = {}, s1 = {}, s2 = {};
       const double* a = K_.data() + value_begin_[b];
@@ -88,7 +82,7 @@ void DelassusOperator::gather_pairs(const VecX& x) {
 
 void DelassusOperator::scatter_pairs(VecX& y) const {
   const auto count = static_cast<std::size_t>(rows_.count());
-  parallel_for(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const double* a = pair_values_.data() + 12 * i;
       const double* u = motion_.data() + pair_columns_[2 * i];
@@ -103,7 +97,7 @@ void DelassusOperator::scatter_pairs(VecX& y) const {
 }
 
 void DelassusOperator::gather(const VecX& x) {
-  parallel_for(offset_.size() - 1, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(offset_.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b) {
       const Index width = offset_[b + 1] - offset_[b];
       double sum[kMaxVelocityBlock] = {};
@@ -116,7 +110,7 @@ void DelassusOperator::gather(const VecX& x) {
 }
 
 void DelassusOperator::scatter(VecX& y) const {
-  parallel_for(static_cast<std::size_t>(rows_.count()), kRowGrain,
+  parallel_for(static_cast<std::size_t>(rows_.count()), kGrain,
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t i = begin; i < end; ++i) {
                    double s = 0;

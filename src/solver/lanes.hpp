@@ -2,9 +2,13 @@
 // solver/lanes.hpp: two doubles side by side, in every instruction set the engine is built for.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 
 namespace orthant {
+
+/// Rows, groups or velocity blocks that a thread takes at a time.
+inline constexpr std::size_t kGrain = 512;
 
 using Lanes = double __attribute__((vector_size(16)));
 

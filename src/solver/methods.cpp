@@ -123,10 +123,10 @@ MethodResult newton_in_velocities(const MethodCall& call) {
     internal::VelocityDescentSettings settings;
     // The path is chaotic: from a distant point it is another one.
     if (many && call.effort == Effort::Longer) settings.first_sweeps = 1000;
+    if (call.effort == Effort::Longer) settings.max_iterations *= call.settings.longer;
     const internal::VelocitySpace& space = space_of(call);
     return internal::descend_velocities(call.p, call.scale, settings, call.limits, space,
-                                        equations_of(call), call.work.velocity_descent,
-                                        call.work.polish, call.x);
+                                        equations_of(call), call.work.velocity_descent, call.x);
   }
   internal::ProximalNewtonSettings settings;
   if (call.effort == Effort::Full) {

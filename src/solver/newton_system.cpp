@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "math/each_value.hpp"
 #include "solver/one_contact_kernel.hpp"
 
 namespace orthant::internal {
 namespace {
 
-constexpr Index kDenseLimit = 60;    // rows up to which a dense factorisation is faster
 constexpr double kGoodSolve = 1e-7;  // relative error of a Newton direction that will do
 
 }  // namespace
@@ -21,7 +19,6 @@ void NewtonSystem::build(const CanonicalProblem& p, const ProblemScale& scale) {
   scaled_.build(p, scale);
   jacobian_ = scaled_.W;
   block_lu_.analyze(jacobian_);
-  analyzed_ = false;
 }
 
 void NewtonSystem::scale(const Solution& from, VecX& x) const {
@@ -88,7 +85,7 @@ void NewtonSystem::set_block(Index c, const BlockJacobian& D, double alpha) {
 
 bool NewtonSystem::solve(const VecX& R, VecX& d, double& work) {
   work += block_lu_.flops();
-  if (!block_lu_.factorize(jacobian_)) return solve_pivoted(R, d, work);
+  if (!block_lu_.factorize(jacobian_)) return false;
   block_lu_.solve(R, d);
   const double size = R.norm();
   for (int round = 0; round < 2; ++round) {
@@ -100,43 +97,7 @@ bool NewtonSystem::solve(const VecX& R, VecX& d, double& work) {
     block_lu_.solve(error_, correction_);
     d += correction_;
   }
-  return solve_pivoted(R, d, work);
-}
-
-bool NewtonSystem::solve_pivoted(const VecX& R, VecX& d, double& work) {
-  const BlockRows& J = jacobian_;
-  const Index n = J.rows();
-  if (n <= kDenseLimit) {
-    dense_.setZero(n, n);
-    each_value(J, [&](Index r, Index c, double a) { dense_(r, c) = a; });
-    dense_lu_.compute(dense_);
-    d = dense_lu_.solve(R);
-    work += static_cast<double>(n) * n * n / 3;
-    return d.allFinite();
-  }
-  matrix_.resize(n, n);
-  matrix_.resizeNonZeros(scaled_.nonzeros());
-  Index at = 0;
-  for (Index c = 0; c < J.row_block_count(); ++c) {
-    for (Index r = 0; r < J.dim(c); ++r) {
-      matrix_.outerIndexPtr()[J.row_begin(c) + r] = at;
-      const double* values = J.values(c);
-      for (const auto& entry : J.entries(c)) {
-        for (Index j = 0; j < entry.width; ++j, ++at) {
-          matrix_.innerIndexPtr()[at] = entry.column + j;
-          matrix_.valuePtr()[at] = values[r * entry.width + j];
-        }
-        values += static_cast<std::ptrdiff_t>(J.dim(c)) * entry.width;
-      }
-    }
-  }
-  matrix_.outerIndexPtr()[n] = at;
-  if (!analyzed_) sparse_lu_.analyze(matrix_);
-  analyzed_ = true;
-  if (!sparse_lu_.factorize(matrix_)) return false;
-  sparse_lu_.solve_transpose(R, d);
-  work += sparse_lu_.flops();
-  return d.allFinite();
+  return false;
 }
 
 }  // namespace orthant::internal

@@ -5,11 +5,9 @@
 //   (X + Y (W + α I)) d = R
 #pragma once
 
-#include <Eigen/LU>
 #include <vector>
 
 #include "math/block_lu.hpp"
-#include "orthant/math/factorisation.hpp"
 #include "solver/projection_residual.hpp"
 #include "solver/scaled_local.hpp"
 
@@ -31,17 +29,9 @@ class NewtonSystem {
   bool solve(const VecX& R, VecX& d, double& work);
 
  private:
-  bool solve_pivoted(const VecX& R, VecX& d, double& work);
-
   ScaledLocal scaled_;
   BlockRows jacobian_;  // the pattern of W
   BlockLu block_lu_;
-  // Where pivoting inside blocks is not enough.
-  bool analyzed_ = false;
-  SparseMatrix matrix_;  // transposed: column r holds row r
-  SparseLu sparse_lu_;
-  MatX dense_;
-  Eigen::PartialPivLU<MatX> dense_lu_;
   VecX error_, correction_;
 };
 

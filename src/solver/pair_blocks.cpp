@@ -22,7 +22,6 @@
 namespace orthant {
 namespace {
 
-constexpr std::size_t kGrain = 2048;
 using internal::block_product;
 using internal::DelassusOperator;
 using internal::kMaxBlock;
@@ -105,14 +104,15 @@ class PairBlocks {
   template <class Term>
   Sums row_sums(Term&& term) {
     const auto count = static_cast<std::size_t>(w_.x.size());
-    w_.sums.assign(chunk_count(count, kGrain), Sums{});
-    parallel_for_chunks(count, kGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-      Sums s;
-      std::size_t i = begin;
-      for (; i + 2 <= end; i += 2) term(i, true, s);
-      if (i < end) term(i, false, s);
-      w_.sums[chunk] = s;
-    });
+    w_.sums.assign(chunk_count(count, 4 * kGrain), Sums{});
+    parallel_for_chunks(count, 4 * kGrain,
+                        [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                          Sums s;
+                          std::size_t i = begin;
+                          for (; i + 2 <= end; i += 2) term(i, true, s);
+                          if (i < end) term(i, false, s);
+                          w_.sums[chunk] = s;
+                        });
     Sums total;
     for (const Sums& s : w_.sums) total.add(s);
     return total;
@@ -120,7 +120,7 @@ class PairBlocks {
 
   template <class Term>
   double sum(Index n, Term&& term) {
-    return parallel_sum(static_cast<std::size_t>(n), kGrain, w_.partial,
+    return parallel_sum(static_cast<std::size_t>(n), 4 * kGrain, w_.partial,
                         [&](std::size_t i) { return term(static_cast<Index>(i)); });
   }
   double dot(const VecX& a, const VecX& b) {
@@ -142,17 +142,16 @@ class PairBlocks {
   template <class Change>
   void each_block(const VecX& x, VecX& out, Change&& change) {
     out.resize(x.size());
-    parallel_for(w_.pairs.groups.size(), internal::kGroupGrain,
-                 [&](std::size_t begin, std::size_t end) {
-                   for (std::size_t k = begin; k < end; ++k) {
-                     const PairGroup& group = w_.pairs.groups[k];
-                     const Index* rows = w_.pairs.order.data() + group.begin;
-                     Small y;
-                     for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
-                     change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
-                     for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
-                   }
-                 });
+    parallel_for(w_.pairs.groups.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) {
+        const PairGroup& group = w_.pairs.groups[k];
+        const Index* rows = w_.pairs.order.data() + group.begin;
+        Small y;
+        for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
+        change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
+        for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
+      }
+    });
   }
 
   /// out = the block projected gradient step of length alpha from x.
@@ -202,39 +201,38 @@ class PairBlocks {
   }
 
   double precondition_blocks() {
-    return parallel_sum(
-        w_.pairs.blocks.size(), internal::kGroupGrain, w_.partial, [&](std::size_t k) {
-          const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
-          const Index* rows = w_.pairs.order.data() + group.begin;
-          const int m = group.size;
-          const double* G = w_.pairs.matrices.data() + group.matrix;
-          Small b, y;
-          unsigned in = 0;
-          bool let_in = false;
-          for (int i = 0; i < m; ++i) {
-            b[i] = w_.g[rows[i]];
-            if (w_.x[rows[i]] > 0)
-              in |= 1u << i;
-            else
-              let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
-          }
-          if (let_in) {  // which of them comes in is up to all rows of the block
-            Small c;
-            for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
-            block_product(G, m, y, c);
-            for (int i = 0; i < m; ++i) c[i] -= b[i];
-            nonnegative_block(G, m, c, y);
-            for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
-          } else {
-            solve_subset(G, m, in, b, y);
-          }
-          double sum = 0;
-          for (int i = 0; i < m; ++i) {
-            w_.z[rows[i]] = y[i];
-            sum += w_.z[rows[i]] * w_.Nd[rows[i]];
-          }
-          return sum;
-        });
+    return parallel_sum(w_.pairs.blocks.size(), kGrain, w_.partial, [&](std::size_t k) {
+      const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
+      const Index* rows = w_.pairs.order.data() + group.begin;
+      const int m = group.size;
+      const double* G = w_.pairs.matrices.data() + group.matrix;
+      Small b, y;
+      unsigned in = 0;
+      bool let_in = false;
+      for (int i = 0; i < m; ++i) {
+        b[i] = w_.g[rows[i]];
+        if (w_.x[rows[i]] > 0)
+          in |= 1u << i;
+        else
+          let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
+      }
+      if (let_in) {  // which of them comes in is up to all rows of the block
+        Small c;
+        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
+        block_product(G, m, y, c);
+        for (int i = 0; i < m; ++i) c[i] -= b[i];
+        nonnegative_block(G, m, c, y);
+        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
+      } else {
+        solve_subset(G, m, in, b, y);
+      }
+      double sum = 0;
+      for (int i = 0; i < m; ++i) {
+        w_.z[rows[i]] = y[i];
+        sum += w_.z[rows[i]] * w_.Nd[rows[i]];
+      }
+      return sum;
+    });
   }
 
   /// dᵀGd

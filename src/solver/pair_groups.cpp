@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "orthant/base/parallel.hpp"
+#include "solver/lanes.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant::internal {
@@ -38,7 +39,7 @@ void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse) {
     values += static_cast<std::int64_t>(group.size) * group.size;
   }
   matrices.assign(static_cast<std::size_t>(values), 0.0);
-  parallel_for(groups.size(), kGroupGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(groups.size(), kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) fill_matrix(rows, groups[k], inverse);
   });
   lone = VecX::Zero(rows.count());

@@ -10,8 +10,6 @@
 
 namespace orthant::internal {
 
-inline constexpr std::size_t kGroupGrain = 512;  // groups that a thread takes at a time
-
 struct PairGroup {
   Index begin = 0;  ///< in `order`
   std::int32_t size = 0;

@@ -15,16 +15,6 @@
 #include "solver/pair_interior.hpp"
 
 namespace orthant::internal {
-namespace {
-
-// |φ'| beside that of the round's start, and beside |H u|: the round is over.
-constexpr double kSettled = 1e-9, kRounding = 1e-10;
-// Ends of loops that end by themselves but for rounding.
-constexpr int kMaxRoots = 40, kMaxRounds = 200, kMaxPasses = 400;
-constexpr double kTinySigma = 1e-8;
-
-}  // namespace
-
 struct PairNewtonWorkspace::Impl {
   DelassusOperator N;
   VelocitySystem system;
@@ -135,7 +125,7 @@ class PairNewton {
     p_.H.multiply(w_.d, w_.Hd);
     const double dHu = w_.d.dot(w_.Hu), dHd = w_.d.dot(w_.Hd);
     double lo = 0, hi = HUGE_VAL, t = 1;
-    for (int k = 0; k < kMaxRoots; ++k) {
+    for (int k = 0; k < settings_.max_roots; ++k) {
       double slope = dHd, value = dHu + t * dHd;
       for (Index i = 0; i < rows(); ++i) {
         const double z = w_.z[i] - t * w_.Jd[i] / sigma;
@@ -169,12 +159,12 @@ class PairNewton {
   /// Minimises φ for the centre at hand. True when the judge is content.
   bool minimise(double sigma, int most_iterations) {
     double first = -1;
-    for (int pass = 0; pass < kMaxPasses && best_.iterations < most_iterations; ++pass) {
+    for (int pass = 0; pass < settings_.max_passes && best_.iterations < most_iterations; ++pass) {
       evaluate(sigma);
       const double size = w_.right.norm();
       if (!std::isfinite(size)) return false;
       if (first < 0) first = size;
-      if (size <= std::max(kSettled * first, kRounding * w_.Hu.norm())) {
+      if (size <= std::max(settings_.settled * first, settings_.rounding * w_.Hu.norm())) {
         w_.x = w_.z.cwiseMax(0.0);
         return judged();
       }
@@ -202,10 +192,11 @@ class PairNewton {
   /// Rounds that only repeat a solve with a known factor creep where rows nearly repeat each other:
   /// then σ falls on, as far as the tolerance bears the rounding.
   bool rounds(double sigma, int most_iterations) {
-    const double least = std::clamp(1e-16 / std::max(best_.tolerance(), 1e-16), kTinySigma,
-                                    settings_.least_proximal);
+    const double least = std::clamp(1e-16 / std::max(best_.tolerance(), 1e-16),
+                                    settings_.tiny_proximal, settings_.least_proximal);
     int idle = 0;
-    for (int round = 0; round < kMaxRounds && best_.iterations < most_iterations; ++round) {
+    for (int round = 0; round < settings_.max_rounds && best_.iterations < most_iterations;
+         ++round) {
       const int before = best_.iterations;
       if (!start_round(sigma) || minimise(sigma, most_iterations) || !w_.x.allFinite()) return true;
       idle = best_.iterations > before ? 0 : idle + 1;

@@ -22,7 +22,11 @@ struct PairNewtonSettings {
   double proximal = 1e-3;    ///< σ of the first round, beside a unit diagonal of N
   double shrink = 0.1;       ///< of σ from round to round
   double least_proximal =
-      1e-5;                  ///< x is known to rounding/σ; more rounds do what a smaller σ would
+      1e-5;                     ///< x is known to rounding/σ; more rounds do what a smaller σ would
+  double tiny_proximal = 1e-8;  ///< below it σ never falls
+  double settled = 1e-9;        ///< |φ'| beside that of the round's start that ends the round,
+  double rounding = 1e-10;      ///< or beside |H u|
+  int max_roots = 40, max_rounds = 200, max_passes = 400;  ///< ends of loops that end by themselves
   int idle_rounds = 3;       ///< with one factor, before σ falls below its usual least
   double near_start = 1e-2;  ///< residual of a start from which rounds come first,
   int near_iterations = 25;  ///< and their factorisations

@@ -11,10 +11,16 @@ namespace orthant {
 
 struct PolishSettings {
   int max_iterations = 20;  ///< factorisations
-  int max_lost = 20;        ///< guesses in a row that lead nowhere: a residual above 0.1
+  int max_lost = 20;        ///< guesses in a row that lead nowhere
   int max_guesses = 1000;
   bool impatient = false;   ///< guesses that change no fewer blocks than the one before count too
-  double proximal = 1e-10;  ///< weight that picks the nearest answer among redundant blocks
+  double proximal = 1e-10;  ///< weight ε that picks the nearest answer among redundant blocks
+  double shrink = 1e-6;     ///< of ε, where the sets stay and their equations do not solve
+  double lost = 0.1;        ///< the judge's residual of a guess that leads nowhere
+  double holds = 100;       ///< tolerances that are left where rounding chooses between two sets
+  double slow = 0.1;        ///< what a step with an old factor leaves; more asks for a new one
+  double near_rounding = 100;  ///< where a new factor gains nothing
+  double sure = 1e-2;          ///< of rounding, that the next step would leave: it is not looked at
 };
 
 struct PolishWork;

@@ -53,18 +53,19 @@ class PolishRun {
       if (unseen_) (void)errors(false);
       guess(next_);
       const std::size_t changes = count_changes();
-      const bool wanders = value > kLost || (settings_.impatient && changes >= last_changes);
+      const bool wanders =
+          value > settings_.lost || (settings_.impatient && changes >= last_changes);
       last_changes = changes;
       lost = wanders ? lost + 1 : 0;
       // On the border between two sets, where both hold, rounding chooses: the answer counts.
-      const bool holds = value <= kNearTolerance * best_.tolerance();
+      const bool holds = value <= settings_.holds * best_.tolerance();
       if ((changes == 0 || holds) && refine()) break;
       if (changes == 0) {
         // A guess that stays and does not solve: ε is not small beside the least eigenvalue, which
         // is the inverse of the mass ratio where a light block carries a heavy one.
         const double least = system_.least_proximal();
         if (system_.proximal() <= least) break;
-        system_.set_proximal(std::max(kShrink * system_.proximal(), least));
+        system_.set_proximal(std::max(settings_.shrink * system_.proximal(), least));
       }
       sets_.swap(next_);
     }
@@ -92,26 +93,20 @@ class PolishRun {
       if (!(now < 0.5 * size)) return std::isfinite(now);
       if (now <= system_.rounding()) return true;
       // A step that gains as much as the last one ends at rounding: what is left need not be seen.
-      if (now * now <= kSure * system_.rounding() * size) {
+      if (now * now <= settings_.sure * system_.rounding() * size) {
         unseen_ = true;
         best_.work += system_.product_work();
         return system_.step();
       }
-      const bool slow = now > kSlow * size && !fresh;
+      const bool slow = now > settings_.slow * size && !fresh;
       // A new factor gains nothing where rounding is near.
-      fresh = slow && now > kNearRounding * system_.rounding();
+      fresh = slow && now > settings_.near_rounding * system_.rounding();
       if (fresh && best_.done()) return true;
       size = fresh ? errors(true) : now;
     }
   }
 
  private:
-  static constexpr double kLost = 0.1;     // the judge's residual of a guess that leads nowhere
-  static constexpr double kShrink = 1e-6;  // of ε
-  static constexpr double kNearRounding = 100, kNearTolerance = 100;
-  static constexpr double kSure = 1e-2;
-  static constexpr double kSlow = 0.1;  // with an old factor; slower asks for a new one
-
   void guess(std::vector<BlockSet>& sets) const {
     for (std::size_t c = 0; c < sets.size(); ++c) sets[c] = system_.set_of(c);
   }
@@ -128,7 +123,7 @@ class PolishRun {
       (void)errors(false);
       (void)judge();
       if (best_.done()) return true;
-      if (!(best_.residual() < kSlow * last)) return false;
+      if (!(best_.residual() < settings_.slow * last)) return false;
     }
   }
 

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "solver/best_answer.hpp"
-#include "solver/polish_run.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -17,14 +16,13 @@ class Descent {
   Descent(const CanonicalProblem& p, const ProblemScale& scale,
           const VelocityDescentSettings& settings, const MethodLimits& limits,
           const VelocitySpace& space, VelocityEquations& equations, VelocityDescentWorkspace& w,
-          PolishWorkspace& polish, Solution& x)
+          Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
         space_(space),
         e_(equations),
         w_(w),
-        polish_(polish),
         best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
   MethodResult run();
@@ -37,7 +35,6 @@ class Descent {
   double size_of(const VecX& x, const VecX& v);
   bool newton_direction(double alpha);
   double line_search(double allowed, double& size);
-  bool polish();
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
@@ -45,7 +42,6 @@ class Descent {
   const VelocitySpace& space_;
   VelocityEquations& e_;
   VelocityDescentWorkspace& w_;
-  PolishWorkspace& polish_;
   BestAnswer best_;
 };
 
@@ -95,21 +91,6 @@ double Descent::line_search(double allowed, double& size) {
   return best;
 }
 
-/// Full steps on the set of the best answer, no line search: near the end a block that hardly
-/// slides has to turn, and |R| rises far above the little that is left before it falls. True when
-/// the answer is much better; x goes on from there.
-bool Descent::polish() {
-  const PolishSettings settings{.max_iterations = 8, .max_lost = 3, .proximal = 1e-8};
-  MethodLimits limits = best_.rest();
-  limits.max_iterations = 0;
-  const MethodResult r =
-      polish_velocities(p_, scale_, settings, limits, e_, polish_, best_.answer());
-  const bool better = r.residual < 0.5 * best_.residual();
-  best_.improved(r);
-  if (better) space_.scale_impulses(best_.answer(), w_.x);
-  return better;
-}
-
 MethodResult Descent::run() {
   w_.candidate.gamma = best_.answer().gamma;
   space_.scale_impulses(best_.answer(), w_.x);
@@ -141,10 +122,7 @@ MethodResult Descent::run() {
     if (t >= 0.5) weight = std::max(0.3 * weight, 1e-6);
     if (t < 0.01) weight = std::min(3 * weight, 1e3);
     if (idle >= settings_.patience) {
-      if (best_.residual() < settings_.polish_below) {
-        if (polish()) continue;
-        if (++near_ends >= settings_.polishes && best_.residual() < settings_.give_up_below) break;
-      }
+      if (best_.residual() < settings_.give_up_below && ++near_ends >= settings_.near_ends) break;
       weight = std::min(30 * weight, 1e3);
       least *= 1.5;
       idle = 0;
@@ -160,9 +138,8 @@ MethodResult Descent::run() {
 MethodResult descend_velocities(const CanonicalProblem& p, const ProblemScale& scale,
                                 const VelocityDescentSettings& settings, const MethodLimits& limits,
                                 const VelocitySpace& space, VelocityEquations& equations,
-                                VelocityDescentWorkspace& work, PolishWorkspace& polish,
-                                Solution& x) {
-  return Descent(p, scale, settings, limits, space, equations, work, polish, x).run();
+                                VelocityDescentWorkspace& work, Solution& x) {
+  return Descent(p, scale, settings, limits, space, equations, work, x).run();
 }
 
 }  // namespace orthant::internal

@@ -11,14 +11,13 @@
 #pragma once
 
 #include "orthant/solver/method.hpp"
-#include "solver/polish.hpp"
 #include "solver/velocity_equations.hpp"
 #include "solver/velocity_space.hpp"
 
 namespace orthant::internal {
 
 struct VelocityDescentSettings {
-  int max_iterations = 200;    ///< Newton steps (factorisations)
+  int max_iterations = 40;     ///< Newton steps: where more are needed the interior point is faster
   int first_sweeps = 20;       ///< before the first of them
   int sweeps = 20;             ///< between two, where a step leaves more than a tenth of |R|
   int many_sweeps = 500;       ///< where they get nowhere
@@ -29,9 +28,8 @@ struct VelocityDescentSettings {
   double shortest = 1e-3;      ///< trial step
   double most_proximal = 0.1;  ///< α, beside a unit diagonal of N
   double least_proximal = 1e-10;
-  double polish_below = 1e-3;   ///< residual below which steps without progress ask for a polish
-  double give_up_below = 1e-5;  ///< and below which polishes that do not help end the run
-  int polishes = 4;             ///< so many of them
+  double give_up_below = 1e-5;  ///< residual below which steps without progress end the run
+  int near_ends = 4;  ///< when they have come so often: guesses of sets settle what is left
 };
 
 struct VelocityDescentWorkspace {
@@ -45,7 +43,6 @@ struct VelocityDescentWorkspace {
 MethodResult descend_velocities(const CanonicalProblem& p, const ProblemScale& scale,
                                 const VelocityDescentSettings& settings, const MethodLimits& limits,
                                 const VelocitySpace& space, VelocityEquations& equations,
-                                VelocityDescentWorkspace& work, PolishWorkspace& polish,
-                                Solution& x);
+                                VelocityDescentWorkspace& work, Solution& x);
 
 }  // namespace orthant::internal

@@ -295,6 +295,17 @@ TEST(InteriorPoint, RowsThatTouchWithoutPushingTakeFewIterations) {
   }
 }
 
+TEST(InteriorPoint, LoadsThatVanishByOtherPowersKeepThePath) {
+  // A pile at rest, every gap zero. Some spheres carry weight, some a millionth of it and some
+  // none: moved along its path at once the point would leave it.
+  CanonicalProblem p = testing::sphere_packing(100, 0, true);
+  p.b.setZero();
+  for (Index i = 0; i < 100; ++i) p.k.segment(3 * i, 3) *= i % 7 == 0 ? 1 : i % 3 == 0 ? 0 : 1e-6;
+  const Answer a = run(p, 1e-10);
+  EXPECT_EQ(a.result.outcome, Outcome::Converged);
+  EXPECT_LE(a.residual.value, 1e-10);
+}
+
 /// The exit of published counts: what it promises holds of the answer, iterations are flat in the
 /// number of spheres, and friction cones take at most half as many again.
 TEST(InteriorPoint, ThePublishedExitTakesFewStepsAtAnySize) {

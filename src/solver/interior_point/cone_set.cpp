@@ -373,12 +373,16 @@ void ConeSet::remember() {
   }
 }
 
-void ConeSet::extrapolate(double steps, double* lambda) {
+void ConeSet::extrapolate(double steps, double way, double* lambda) {
+  back_ = points_;
+  const auto factor = [&](double ratio) {
+    return ratio < 0.5 ? std::pow(ratio, steps) : 1 - way * (1 / ratio - 1);
+  };
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const Cone& k = cones_[i];
     Point& p = points_[i];
-    p.x[0] = p.slack_x = p.x[0] * std::pow(p.x[0] / kept_[2 * i], steps);
-    p.y[0] = p.slack_y = p.y[0] * std::pow(p.y[0] / kept_[2 * i + 1], steps);
+    p.x[0] = p.slack_x = p.x[0] * factor(p.x[0] / kept_[2 * i]);
+    p.y[0] = p.slack_y = p.y[0] * factor(p.y[0] / kept_[2 * i + 1]);
     lambda[k.row] = (p.x[0] - k.a) / k.c;
   }
 }

@@ -92,10 +92,12 @@ class ConeSet {
   double longest_step() const;
   void advance(Lengths alpha);
 
-  /// Half-lines: keeps x and y, and multiplies each by its ratio to what was kept, to the power of
-  /// `steps`; λ follows.
+  /// Half-lines: keeps x and y. What has halved since goes on to vanish, by its ratio to what was
+  /// kept to the power of `steps`; all others go on in a line, by `way` of their last change. λ
+  /// follows. retract() goes back, without λ.
   void remember();
-  void extrapolate(double steps, double* lambda);
+  void extrapolate(double steps, double way, double* lambda);
+  void retract() { points_.swap(back_); }
 
  private:
   struct Scaling;
@@ -116,7 +118,7 @@ class ConeSet {
     double det;              // of z
   };
   std::vector<Cone> cones_;
-  std::vector<Point> points_;
+  std::vector<Point> points_, back_;
   std::vector<Scaling> scaling_, before_;
   std::vector<double> kept_;  // x_0, y_0 of every cone
   double shift_weight_ = 1;

@@ -43,8 +43,6 @@ InteriorPointWorkspace& InteriorPointWorkspace::operator=(InteriorPointWorkspace
 
 namespace {
 
-/// Below this κ products of neighbours are rounding noise.
-constexpr double kSmallestGap = 1e-30;
 constexpr double kRounding = 1e-15;
 
 class Iteration {
@@ -96,6 +94,7 @@ class Iteration {
   bool start_near(const Solution& given, bool impulses);
   bool cross_over(const Solution& from, int steps);
   Outcome follow_path();
+  void find_errors();
   void measure();
   void consider(const VecX& u, double merit);
   bool jump();
@@ -193,14 +192,19 @@ void Iteration::start_after_predictor() {
   w_.cones = before;
 }
 
-/// Residual of the point, κ, and the judge's word on it.
-void Iteration::measure() {
+/// κ and |r| of the point.
+void Iteration::find_errors() {
   KktSystem& system = w_.system;
   system.residual(w_.u, w_.r);
   w_.cones.subtract_velocity(w_.r.data() + at_);
   gap_ = w_.cones.gap();
   lowest_gap_ = std::min(lowest_gap_, gap_);
   error_ = w_.r.size() > 0 ? w_.r.cwiseAbs().maxCoeff() : 0.0;
+}
+
+/// The same, and the judge's word on it.
+void Iteration::measure() {
+  find_errors();
   const double merit = gap_ + error_;
   // Velocity form is for speed: far from the end of the path the judge, which costs a fifth of a
   // step, can only say no.
@@ -219,19 +223,28 @@ void Iteration::measure() {
 /// Where half-lines touch without pushing, x and y vanish together as √κ, and an iteration takes √κ
 /// down by 3/8 and no more: the predictor halves x and y, its second-order term is κ/4, so that
 /// x dy + y dx = −5κ/4. Once two iterations have done so the point moves along the path to κ^(3/2),
-/// each entry by its own rate: x, y ∝ κ, √κ or 1, v linearly in √κ. True where it has moved.
+/// x, y ∝ κ or √κ each by its own rate, everything else linearly in √κ. Where some vanish by other
+/// powers (loads that are nothing beside a body that bears nothing) the point would leave the path,
+/// and stays. True where it has moved.
 bool Iteration::jump() {
   const double rate = std::sqrt(gap_ / last_gap_), before = last_rate_;
   last_rate_ = rate;
   const auto degenerate = [](double r) { return std::abs(r - 0.375) < 0.02; };
   if (!w_.cones.only_orthant() || !degenerate(rate) || !degenerate(before)) return false;
-  if (!(gap_ < settings_.snap_gap && error_ < 0.01 * std::sqrt(gap_))) return false;
+  if (!(gap_ < settings_.snap_gap && error_ < settings_.on_path * std::sqrt(gap_))) return false;
   const double steps = 0.25 * std::log(gap_) / std::log(rate);
   const double way = rate * (1 - std::pow(rate, steps)) / (1 - rate);
+  const double most = settings_.left_path * std::sqrt(gap_);
+  w_.snapped = w_.u;
   w_.u.head(at_) += way * (w_.u - w_.last_u).head(at_);
-  w_.cones.extrapolate(steps, w_.u.data() + at_);
+  w_.cones.extrapolate(steps, way, w_.u.data() + at_);
   last_gap_ = 0;
-  return true;
+  find_errors();
+  if (error_ < most) return true;
+  w_.u = w_.snapped;
+  w_.cones.retract();
+  find_errors();
+  return false;
 }
 
 /// The exit of published iteration counts, where it is asked for: the point itself is the answer,
@@ -352,7 +365,7 @@ Outcome Iteration::follow_path() {
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
     if (best_.iterations >= best_.max_iterations()) return Outcome::IterationLimit;
     if (best_.exhausted()) return Outcome::WorkLimit;
-    if (gap_ < kSmallestGap && w_.cones.size() > 0) return Outcome::Stalled;
+    if (gap_ < settings_.smallest_gap && w_.cones.size() > 0) return Outcome::Stalled;
     if (gap_ + error_ < settings_.progress * mark) mark = gap_ + error_, since = 0;
     if (since > settings_.patience) return Outcome::Stalled;
     if (jump()) {
@@ -385,7 +398,7 @@ MethodResult solve_interior_point(const CanonicalProblem& problem, const Problem
                                   const InteriorPointSettings& settings, const MethodLimits& limits,
                                   InteriorPointWorkspace& work, Solution& x) {
   InteriorPointWorkspace::Impl& w = work.impl();
-  w.system.build(problem, w.cones, settings.form == InteriorPointForm::Velocity);
+  w.system.build(problem, w.cones, settings);
   if (w.system.is_eliminated() && !w.inverse.factorize(problem.H)) return {};
   w.velocity_form = (w.system.is_eliminated() || w.system.size() > settings.crossover_size) &&
                     internal::VelocityEquations::fits(problem);

@@ -12,15 +12,6 @@
 namespace orthant::interior_point {
 namespace {
 
-/// Weight of the proximal term of multipliers without a cone, after scaling: redundant rows do not
-/// make K singular.
-constexpr double kProximal = 1e-13;
-/// The same for multipliers in cones, only where elimination has lost its digits: a chain of masses
-/// over twenty decades needs the cones' own terms down to 1e-20.
-constexpr double kSoftening = 1e-12;
-/// A solve whose defect is larger than this part of its right-hand side needs pivoting.
-constexpr double kLostDigits = 1e-5;
-
 /// The power of two nearest to a: scaling by it is exact.
 double power_of_two(double a) {
   if (!(a > 0) || !std::isfinite(a)) return 1;
@@ -49,10 +40,12 @@ bool is_symmetric(const BlockRows& F) {
 
 }  // namespace
 
-void KktSystem::build(const CanonicalProblem& p, ConeSet& cones, bool eliminate) {
+void KktSystem::build(const CanonicalProblem& p, ConeSet& cones,
+                      const InteriorPointSettings& settings) {
   ORTHANT_ASSERT(p.H.kind() != VelocityMatrix::Kind::Operator);
   problem_ = &p;
   cones_ = &cones;
+  settings_ = settings;
   velocities_ = p.velocity_count();
   bilateral_ = p.bilateral_count();
   rows_ = p.row_count();
@@ -60,9 +53,9 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones, bool eliminate)
   list_cones(p, cones);
   softened_ = false;
   symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
-  eliminate_ = eliminate && VelocityForm::fits(p);
+  eliminate_ = settings.form == InteriorPointForm::Velocity && VelocityForm::fits(p);
   if (eliminate_)
-    form_.build(p, s_, cones, kProximal);
+    form_.build(p, s_, cones, settings_.proximal);
   else
     build_saddle();
 }
@@ -319,7 +312,7 @@ bool KktSystem::factorize_saddle() {
     const int n = cones[i].dim * cones[i].dim;
     for (int j = 0; j < n; ++j) values[*to++] += block[j];
   }
-  for (const Index i : proximal_) values[i] += kProximal;
+  for (const Index i : proximal_) values[i] += settings_.proximal;
   if (softened_) soften();
   if (factor_.factorize(K_)) return true;
   if (softened_) return false;
@@ -329,7 +322,7 @@ bool KktSystem::factorize_saddle() {
 }
 
 void KktSystem::soften() {
-  for (const Index i : cone_diagonal_) K_.valuePtr()[i] += kSoftening;
+  for (const Index i : cone_diagonal_) K_.valuePtr()[i] += settings_.softening;
 }
 
 double KktSystem::solve_work() const {
@@ -367,11 +360,11 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
     return last;
   };
   double error = refine();
-  if (error > kLostDigits * size && eliminate_) {
+  if (error > settings_.lost_digits * size && eliminate_) {
     build_saddle();
     if (factorize_saddle()) error = refine();
   }
-  if (error <= kLostDigits * size) return;
+  if (error <= settings_.lost_digits * size) return;
   if (factor_.pivot_instead(K_)) {
     refine();
   } else if (!softened_) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "orthant/problem/problem.hpp"
+#include "orthant/solver/interior_point.hpp"
 #include "solver/interior_point/cone_set.hpp"
 #include "solver/interior_point/kkt_factor.hpp"
 #include "solver/interior_point/velocity_form.hpp"
@@ -20,9 +21,10 @@ namespace orthant::interior_point {
 
 class KktSystem {
  public:
-  /// Scales the problem and lists its cones. `eliminate`: in velocity form where that fits, until
-  /// digits are lost in it. Problem and cones must outlive the use.
-  void build(const CanonicalProblem& problem, ConeSet& cones, bool eliminate);
+  /// Scales the problem and lists its cones. In velocity form, where that is asked for and fits,
+  /// until digits are lost in it. Problem and cones must outlive the use.
+  void build(const CanonicalProblem& problem, ConeSet& cones,
+             const InteriorPointSettings& settings);
 
   Index size() const { return velocities_ + bilateral_ + rows_; }
   Index velocities() const { return velocities_; }
@@ -68,6 +70,7 @@ class KktSystem {
 
   const CanonicalProblem* problem_ = nullptr;
   const ConeSet* cones_ = nullptr;
+  InteriorPointSettings settings_;
   Index velocities_ = 0, bilateral_ = 0, rows_ = 0;
   double size_ = 1;                 // θ: u = θ s u'
   VecX s_, g_, fixed_;              // fixed_: impulses of boxes of no width
