@@ -49,7 +49,7 @@ constexpr std::array kExperiments = {
     Experiment{"colony", "rods that grow and divide, from one cell", Source::Relcp, 3, 6500,
                run_colony},
     Experiment{"roughness", "a colony of smooth cells against sub-spheres: rows, order",
-               Source::Relcp, 20, 600, run_roughness},
+               Source::Relcp, 20, 55, run_roughness},
     Experiment{"chainmail", "interlaced rings pulled apart", Source::Relcp, 15, 360, run_chainmail},
     Experiment{"heap", "ellipsoids with friction heaped against a wall, against sub-spheres",
                Source::Relcp, 6, 1940, run_heap},

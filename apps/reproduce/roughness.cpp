@@ -12,6 +12,8 @@
 namespace orthant::reproduce {
 namespace {
 
+constexpr double kFirstAngle = 0.3;
+
 struct Grown {
   std::vector<double> time, rows;  // every step
   double seconds = 0, deepest = 0, failed = 0, row_seconds = 0;
@@ -19,11 +21,13 @@ struct Grown {
   double length = kCellLength;
 };
 
-/// From one cell to halfway through the generation of `target` cells.
-Grown grow_colony(ConstraintScheme scheme, int spheres, int target, double first_angle,
+/// From one cell to halfway through the generation of `target` cells. `key` draws the jitter of the
+/// divisions, which is what makes one colony differ from another: turning the first cell turns the
+/// whole colony.
+Grown grow_colony(ConstraintScheme scheme, int spheres, int target, std::uint64_t key,
                   const Options& options, double share_from, double share_to) {
   Grown out;
-  std::vector<Cell> cells = {{1, 0, 0, first_angle}};
+  std::vector<Cell> cells = {{1, 0, 0, kFirstAngle}};
   const StepSettings settings = colony_settings(scheme, spheres);
   double length = kCellLength, born = kCellLength, all = 0, done = 0;
   for (double c = 1; c <= target; c *= 2) all += std::pow(c, 1.4);
@@ -59,7 +63,8 @@ Grown grow_colony(ConstraintScheme scheme, int spheres, int target, double first
       out.length = length;
       return out;
     }
-    const Divided next = divide(builder, model, parameters, x, model.dynamic_bodies());
+    const Divided next =
+        divide(builder, model, parameters, x, model.dynamic_bodies(), {.key = key});
     cells = cells_at(next.model, next.state);
     length *= 0.5;
     born = length;
@@ -78,17 +83,17 @@ Mean mean_of(const std::vector<double>& x) {
   return m;
 }
 
-/// The motion is chaotic: how the cells lie at 64 of them, over several first angles.
+/// The motion is chaotic: how the cells lie at 64 of them, over several draws of the jitter.
 Table orders_of(const Options& options, int runs) {
   Table table{"Orientational order at 64 cells over " + std::to_string(runs) +
-                  " first angles (mean +- standard error)",
+                  " draws of the jitter (mean +- standard error)",
               {"method", "order of neighbours", "order of the whole"},
               {}};
   for (const int n : {0, 5, 7}) {
     std::vector<double> near, whole;
     for (int i = 0; i < runs; ++i) {
       const Grown g = grow_colony(n == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
-                                  std::max(n, 1), 64, 0.3 + 0.37 * i, {}, 0, 0);
+                                  std::max(n, 1), 64, static_cast<std::uint64_t>(i), {}, 0, 0);
       const Order order = order_of(g.cells, 1.5 * kCellLength);
       near.push_back(order.near);
       whole.push_back(order.whole);
@@ -109,7 +114,7 @@ Table orders_of(const Options& options, int runs) {
 
 Result run_roughness(const Options& options) {
   Result result;
-  const int target = options.size > 0 ? options.size : options.quick ? 64 : 1024;
+  const int target = options.size > 0 ? options.size : options.quick ? 64 : 128;
   struct Method {
     int spheres;
     const char *rows, *time;
@@ -135,7 +140,7 @@ Result run_roughness(const Options& options) {
     const std::string name = n == 0 ? "ReLCP" : std::to_string(n) + " sub-spheres";
     const double k = static_cast<double>(methods.size()), at = static_cast<double>(m);
     const Grown g = grow_colony(n == 0 ? ConstraintScheme::Relcp : ConstraintScheme::Multisphere,
-                                std::max(n, 1), cells, 0.3, options, at / k, (at + 1) / k);
+                                std::max(n, 1), cells, 0, options, at / k, (at + 1) / k);
     if (n == 0) base = g.rows;
     std::vector<double> ratio;
     // From eight cells on: before, a handful of rows says nothing.
