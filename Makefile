@@ -13,7 +13,7 @@ PRESETS := release dev debug asan tsan fuzz lint
 SETUP_GROUPS := test python $(if $(filter mpi test-mpi test-all,$(MAKECMDGOALS)),mpi) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build cuda test-cuda test test-core mpi test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs clean
+.PHONY: help setup build cuda test-cuda test test-core mpi test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs check-docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -131,6 +131,10 @@ lint: configure-lint  ## check, and clang-tidy
 docs:  ## Doxygen and Sphinx, warnings are errors: build/docs/html/index.html
 	@tools/setup docs
 	@tools/build_docs.sh
+
+check-docs:  ## the same without the gallery, which runs every scene
+	@tools/setup docs
+	@tools/build_docs.sh --no-gallery
 
 clean:  ## remove build/ (keeps .venv)
 	rm -rf build
