@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::run_command;
 using testing::TemporaryFolder;
 
-const std::string kTosses = ORTHANT_SOURCE_DIR "/tests/data/tosses/tosses.csv";
+const std::string kTosses = testing::source_dir() + "/tests/data/tosses/tosses.csv";
 
 TEST(FitCommand, WritesEstimatesScoresAndAPicture) {
   const TemporaryFolder folder;

@@ -20,8 +20,8 @@ struct CommandResult {
 /// `arguments` as typed in a shell, after the name of the command.
 inline CommandResult run_command(const std::string& arguments) {
   const TemporaryFolder folder;
-  const std::string line = std::string(ORTHANT_BUILD_DIR) + "/bin/orthant " + arguments + " >" +
-                           folder.file("out") + " 2>" + folder.file("err");
+  const std::string line = build_dir() + "/bin/orthant " + arguments + " >" + folder.file("out") +
+                           " 2>" + folder.file("err");
   const int status = std::system(line.c_str());
   CommandResult result;
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

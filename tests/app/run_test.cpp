@@ -34,7 +34,7 @@ pid_t start_run(const std::vector<std::string>& arguments) {
   const int null = ::open("/dev/null", O_WRONLY);
   ::dup2(null, 1);
   ::dup2(null, 2);
-  std::vector<std::string> words = {ORTHANT_BUILD_DIR "/bin/orthant", "run", "--quiet"};
+  std::vector<std::string> words = {testing::build_dir() + "/bin/orthant", "run", "--quiet"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -57,7 +57,8 @@ TEST(RunCommand, TheWholePathWorksAsPrinted) {
   const TemporaryFolder folder;
   const std::string in = "cd " + folder.file("") + " && ";
   const auto orthant = [&](const std::string& arguments) {
-    const std::string line = in + ORTHANT_BUILD_DIR "/bin/orthant " + arguments + " >out 2>err";
+    const std::string line =
+        in + testing::build_dir() + "/bin/orthant " + arguments + " >out 2>err";
     const int status = std::system(line.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
@@ -123,7 +124,7 @@ TEST(RunCommand, LeavesTheUsersFolderAlone) {
 TEST(RunCommand, AFullDiskBehindStandardOutputIsAnError) {
   for (const char* command : {"--help", "completion bash", "bench --list", "check --schema"}) {
     const int status = std::system(
-        (ORTHANT_BUILD_DIR "/bin/orthant " + std::string(command) + " >/dev/full 2>/dev/null")
+        (testing::build_dir() + "/bin/orthant " + std::string(command) + " >/dev/full 2>/dev/null")
             .c_str());
     EXPECT_EQ(WEXITSTATUS(status), 2) << command;
   }
@@ -144,7 +145,7 @@ TEST(RunCommand, SuggestsCommandsAndCompletes) {
        {"new", "check", "run", "view", "plot", "export", "completion", "solve", "info", "convert",
         "validate", "reproduce", "fit", "grad", "bench", "sweep"})
     EXPECT_THAT(run_command(std::string(command) + " --help").out, HasSubstr("Example")) << command;
-  EXPECT_EQ(std::system((ORTHANT_BUILD_DIR "/bin/orthant completion bash | bash -n")), 0);
+  EXPECT_EQ(std::system((testing::build_dir() + "/bin/orthant completion bash | bash -n")), 0);
 }
 
 class Interrupted : public ::testing::Test {
@@ -200,7 +201,8 @@ TEST(LongCampaign, KillsAndInterruptsOfEverySceneLoseNothing) {
   const char* asked = std::getenv("ORTHANT_KILLS");
   const int wanted = asked != nullptr ? std::atoi(asked) : 500;
   std::vector<std::string> scenes;
-  for (const auto& entry : std::filesystem::directory_iterator(ORTHANT_SOURCE_DIR "/scenes/yaml"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::source_dir() + "/scenes/yaml"))
     if (entry.path().extension() == ".yaml" && entry.path().stem() != "floor")
       scenes.push_back(entry.path().string());
   std::sort(scenes.begin(), scenes.end());

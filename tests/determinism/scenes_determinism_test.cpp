@@ -10,6 +10,7 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/io/scene.hpp"
 #include "scenes/scenes.hpp"
+#include "support/sample_files.hpp"
 
 namespace orthant {
 namespace {
@@ -72,7 +73,7 @@ std::vector<std::string> built_scenes() {
 INSTANTIATE_TEST_SUITE_P(All, BuiltScenes, ::testing::ValuesIn(built_scenes()),
                          [](const auto& test) { return test.param; });
 
-const fs::path kYaml = fs::path(ORTHANT_SOURCE_DIR) / "scenes" / "yaml";
+const fs::path kYaml = fs::path(testing::source_dir()) / "scenes" / "yaml";
 
 class WrittenScenes : public ::testing::TestWithParam<std::string> {};
 TEST_P(WrittenScenes, SameBits) {

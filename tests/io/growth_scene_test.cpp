@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-const std::string kColony = ORTHANT_SOURCE_DIR "/scenes/yaml/colony.yaml";
+const std::string kColony = testing::source_dir() + "/scenes/yaml/colony.yaml";
 
 LoadedScene colony(int generations, const std::string& every = "1") {
   return load_scene(kColony, {.set = {"generations=" + std::to_string(generations), "step.h=0.01",

@@ -167,7 +167,8 @@ void campaign(const Reader& reader, int count, std::uint64_t seed) {
 
 std::vector<std::string> files_in(const std::string& folder, const std::string& ending = "") {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(ORTHANT_SOURCE_DIR + ("/" + folder)))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::source_dir() + ("/" + folder)))
     if (entry.path().string().ends_with(ending)) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> texts;

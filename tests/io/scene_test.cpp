@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-const std::string kScenes = ORTHANT_SOURCE_DIR "/scenes/yaml/";
+const std::string kScenes = testing::source_dir() + "/scenes/yaml/";
 
 std::vector<std::string> yaml_files(const std::string& folder) {
   std::vector<std::string> out;
@@ -229,7 +229,7 @@ TEST(Controls, AreLinearBetweenTheirEntries) {
 /// Files in tests/io/broken say in their first line what the message must be.
 TEST(BrokenScenes, SayWhatIsWrongAndWhere) {
   int count = 0;
-  for (const std::string& path : yaml_files(ORTHANT_SOURCE_DIR "/tests/io/broken")) {
+  for (const std::string& path : yaml_files(testing::source_dir() + "/tests/io/broken")) {
     const std::string text = read_file(path);
     const std::string head = "# error: ";
     ASSERT_TRUE(text.starts_with(head)) << path;
@@ -325,9 +325,9 @@ TEST(BrokenScenes, ASceneThatNeverEndsIsRefused) {
 // --- documents ----------------------------------------------------------------------------------
 
 TEST(SceneDocuments, SchemaAndReferenceAreCurrent) {
-  EXPECT_EQ(read_file(ORTHANT_SOURCE_DIR "/docs/scene.schema.json"), scene_schema())
+  EXPECT_EQ(read_file(testing::source_dir() + "/docs/scene.schema.json"), scene_schema())
       << "orthant check --schema > docs/scene.schema.json";
-  EXPECT_THAT(read_file(ORTHANT_SOURCE_DIR "/docs/scene.md"), HasSubstr(scene_reference()))
+  EXPECT_THAT(read_file(testing::source_dir() + "/docs/scene.md"), HasSubstr(scene_reference()))
       << "put the text of orthant check --reference into docs/scene.md";
 }
 

@@ -11,6 +11,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/parallel.hpp"
 #include "scenes/toss_cube.hpp"
+#include "support/sample_files.hpp"
 
 namespace orthant {
 namespace {
@@ -223,8 +224,8 @@ TEST(Fit, SameBitsForAnyNumberOfThreads) {
 
 TEST(Tosses, ExcerptIsPredictedFarBetterThanByFlight) {
   const Model model = scenes::toss_cube(0.18, 0.125);
-  const TrajectoryData data = read_trajectories(ORTHANT_SOURCE_DIR "/tests/data/tosses/tosses.csv",
-                                                model, testing::toss_options());
+  const TrajectoryData data = read_trajectories(
+      testing::source_dir() + "/tests/data/tosses/tosses.csv", model, testing::toss_options());
   ASSERT_EQ(data.trajectories.size(), 8U);
   StepSettings settings;
   settings.impact_events = true;
@@ -241,7 +242,7 @@ TEST(Tosses, ExcerptIsPredictedFarBetterThanByFlight) {
 }
 
 TEST(LongTosses, FrictionAndRestitutionOfTwentyTosses) {
-  const std::string path = ORTHANT_SOURCE_DIR "/../shared/data/tosses/tosses.csv";
+  const std::string path = testing::source_dir() + "/../shared/data/tosses/tosses.csv";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "all tosses are not here";
   const Model model = scenes::toss_cube(0.3, 0.3);
   const TrajectoryData data = read_trajectories(path, model, testing::toss_options());

@@ -18,7 +18,7 @@ namespace {
 TEST(ColonyScene, HasTheStatisticsOfTheExperiment) {
   // The experiment counts its cells from 1, and the number decides which way a daughter turns: a
   // fixed body takes the 0.
-  std::string text = read_file(ORTHANT_SOURCE_DIR "/scenes/yaml/colony.yaml");
+  std::string text = read_file(testing::source_dir() + "/scenes/yaml/colony.yaml");
   const auto put = [&](const std::string& where, const std::string& with) {
     ASSERT_NE(text.find(where), std::string::npos) << where;
     text.replace(text.find(where), where.size(), with);

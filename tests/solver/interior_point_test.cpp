@@ -14,6 +14,7 @@
 #include "orthant/problem_io/problem_file.hpp"
 #include "support/packing.hpp"
 #include "support/random_problems.hpp"
+#include "support/sample_files.hpp"
 
 namespace orthant {
 namespace {
@@ -152,7 +153,7 @@ TEST(InteriorPoint, UnsymmetricMatricesAreSolvedAsGiven) {
 }
 
 TEST(InteriorPoint, RealFilesToTheEndOrCloseEnoughToPolish) {
-  const std::string folder = ORTHANT_SOURCE_DIR "/tests/data/fclib/";
+  const std::string folder = testing::source_dir() + "/tests/data/fclib/";
   for (const char* name :
        {"BoxesStack1-i100000-32.hdf5.dat", "NESpheres_10_1.dat", "OneObject-i1028-138.hdf5.dat",
         "rockfall_14_25792.dat", "GFC3D_TwoRods1-condensed.dat", "Rover3865.dat"}) {

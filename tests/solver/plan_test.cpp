@@ -14,6 +14,7 @@
 #include "orthant/solver/solve_fields.hpp"
 #include "support/packing.hpp"
 #include "support/problem_bank.hpp"
+#include "support/sample_files.hpp"
 
 namespace orthant {
 namespace {
@@ -167,7 +168,7 @@ TEST(Plan, ExplanationTellsTraitsPlanAndEnd) {
 }
 
 std::string document(const char* name) {
-  std::ifstream in(std::string(ORTHANT_SOURCE_DIR) + "/docs/" + name);
+  std::ifstream in(testing::source_dir() + "/docs/" + name);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();

@@ -10,11 +10,15 @@
 
 namespace orthant::testing {
 
+/// The source tree and the build tree of these tests, without a slash at the end.
+const std::string& source_dir();
+const std::string& build_dir();
+
 /// Path of a sample ("lcp/lcp_mmc.dat"), empty where there is none.
 inline std::string sample(const std::string& name) {
   namespace fs = std::filesystem;
   for (const char* folder : {"/tests/data/", "/../shared/data/"}) {
-    const std::string path = ORTHANT_SOURCE_DIR + std::string(folder) + name;
+    const std::string path = source_dir() + std::string(folder) + name;
     if (fs::exists(path)) return path;
   }
   return {};
