@@ -82,7 +82,7 @@ void lying(benchmark::State& state, double friction) {
     cold_seconds = between - begin;
     seconds = processor_seconds() - between;
   }
-  // One factorisation of H: that of the whole system, once an iteration, is a little dearer.
+  // One factorisation of H: that of the whole system, once per iteration, is a little dearer.
   const State x = model.rest_state();
   Dynamics dynamics;
   VelocityMatrix H;

@@ -145,7 +145,8 @@ TEST(RunCommand, SuggestsCommandsAndCompletes) {
        {"new", "check", "run", "view", "plot", "export", "completion", "solve", "info", "convert",
         "validate", "reproduce", "fit", "grad", "bench", "sweep"})
     EXPECT_THAT(run_command(std::string(command) + " --help").out, HasSubstr("Example")) << command;
-  EXPECT_EQ(std::system((testing::build_dir() + "/bin/orthant completion bash | bash -n")), 0);
+  EXPECT_EQ(std::system((testing::build_dir() + "/bin/orthant completion bash | bash -n").c_str()),
+            0);
 }
 
 class Interrupted : public ::testing::Test {

@@ -328,7 +328,7 @@ test('ten thousand bodies: few draw calls, little script', async () => {
       `${script.toFixed(2)} ms processor time and ${stats.scriptMs.toFixed(2)} ms by the clock (median) a frame`);
     assert.equal(draws[0], draws[1]);
     assert.ok(draws[0] <= kinds + kMostCallsBeyondKinds, `${draws[0]} draw calls`);
-    assert.ok(script > 0 && script <= kMostScriptMs, `${script} ms a frame`);
+    assert.ok(script > 0 && script <= kMostScriptMs, `${script} ms per frame`);
   }
   assert.deepEqual(errors, []);
   await page.close();
