@@ -196,10 +196,10 @@ TEST_F(Interrupted, KillAtAnyInstantLosesNothing) { kill_and_go_on(20, 20260); }
 class LongInterrupted : public Interrupted {};
 TEST_F(LongInterrupted, AHundredKills) { kill_and_go_on(100, 4711); }
 
-/// Kills and interrupts in turn, at any instant of runs of every ready scene; ORTHANT_KILLS of
+/// Kills and interrupts in turn, at any instant of runs of every ready scene; ORTHANT_INTERRUPTS of
 /// them.
 TEST(LongCampaign, KillsAndInterruptsOfEverySceneLoseNothing) {
-  const char* asked = std::getenv("ORTHANT_KILLS");
+  const char* asked = std::getenv("ORTHANT_INTERRUPTS");
   const int wanted = asked != nullptr ? std::atoi(asked) : 500;
   std::vector<std::string> scenes;
   for (const auto& entry :
