@@ -71,7 +71,8 @@ class KktPolish {
     for (std::size_t c = 0; c < sets.size(); ++c) {
       const Block b = block(c);
       internal::BlockJacobian J;
-      internal::set_residual(b.law, sets[c], b.x, b.y, w_.residual.data() + first + w_.at[c], J);
+      internal::set_residual(b.law, sets[c], b.x, b.y, w_.residual.data() + first + w_.at[c],
+                             matrix ? &J : nullptr);
       if (matrix) w_.rows.set_block(p_, static_cast<Index>(c), J);
     }
     return w_.residual.norm();
