@@ -48,14 +48,16 @@ struct InteriorPointSettings {
   double progress = 0.7;      ///< factor on κ + |r| within `patience` steps, else the run is stuck
   int patience = 12;
   double smallest_gap = 1e-30;  ///< κ below which products of neighbours are rounding noise
-  double on_path = 0.01;   ///< |r| beside √κ of a point that may be moved along the path at once,
-  double left_path = 0.3;  ///< and of one that was, from which on it goes back
-  double snap_gap =
-      1e-4;  ///< κ below which the point with idle cones at their bounds is judged too
+  /// κ below which the point with idle cones at their bounds is judged too, and half-lines are
+  /// brought to the answer of the sets that a step shows,
+  double snap_gap = 1e-4;
+  int closing_solves = 30;  ///< with the factor at hand, at most
+  double closed =
+      1e-5;  ///< of the tolerance, what is left then: light rows are judged by their own size
   /// Start from x: full where it has impulses, partial where it has velocities alone.
   bool warm_start = false;
-  /// Near the end of the path, and at a full warm start, guess the sets and solve their equations
-  /// (polish.hpp): its factorisations count as steps.
+  /// At a full warm start, and near the end of the path where there are cones, guess the sets and
+  /// solve their equations (polish.hpp): its factorisations count as steps.
   bool crossover = false;
   double crossover_gap = 1e-3;  ///< κ + |r| of the first guess, each further one at a hundredth
   int crossover_steps = 12;     ///< factorisations of a guess

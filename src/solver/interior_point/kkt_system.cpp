@@ -294,6 +294,7 @@ void KktSystem::residual(const VecX& u, VecX& r) const {
 }
 
 bool KktSystem::factorize() {
+  trusted_ = false;
   if (eliminate_) {
     if (form_.factorize(*cones_, 0, symmetric_)) return true;
     build_saddle();
@@ -337,6 +338,7 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
   };
   const auto refine = [&] {
     apply(rhs, du);
+    if (eliminate_ && trusted_) return 0.0;
     double last = std::numeric_limits<double>::infinity();
     for (int i = 0; i <= refinements; ++i) {
       if (eliminate_) {
@@ -347,6 +349,8 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
         defect_.noalias() -= K_ * du;
       }
       const double error = defect_.size() > 0 ? defect_.cwiseAbs().maxCoeff() : 0.0;
+      if (i == 0 && eliminate_)
+        trusted_ = error <= refined * refined * size;  // with digits to spare
       // Not better than before: the last correction was noise.
       if (!(error < last)) {
         if (i > 0) du -= correction_;

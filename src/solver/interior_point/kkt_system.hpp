@@ -84,6 +84,7 @@ class KktSystem {
   std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
   std::vector<char> mark_;
   bool softened_ = false, eliminate_ = false;
+  bool trusted_ = false;  // velocity form: the first solve with this factor needed no refinement
   VelocityForm form_;
   KktFactor factor_;
   VecX defect_, correction_;
