@@ -104,7 +104,7 @@ NonsmoothNewtonSettings newton_settings(const MethodCall& call) {
   NonsmoothNewtonSettings settings;
   if (call.effort != Effort::Full) {
     settings.max_iterations = call.settings.quick_newton;
-    settings.restarts = false;
+    settings.restarts = 0;
   }
   return settings;
 }

@@ -11,7 +11,6 @@
 #include "solver/nonsmooth_newton.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "math/block_lu.hpp"
@@ -22,42 +21,17 @@
 #include "solver/scaled_local.hpp"
 
 namespace orthant {
-namespace {
 
 using internal::BlockJacobian;
 using internal::ScaledBlock;
-
-constexpr int kMemory = 8;           // steps the line search looks back
-constexpr double kGoodSolve = 1e-7;  // relative error of a Newton direction that will do
-
-/// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
-/// all: runs after the first, from zero or from the best answer so far.
-struct Restart {
-  double rho;
-  bool from_zero;
-};
-constexpr Restart kRestarts[] = {{30, true},  {30, false}, {100, false}, {10, false},
-                                 {100, true}, {10, true},  {1, true},    {30, false}};
-
-/// The last sizes of the residual; the line search asks for less than the largest.
-class History {
- public:
-  explicit History(double first) { sizes_.fill(first); }
-  void push(double size) { sizes_[next_++ % kMemory] = size; }
-  double largest() const { return *std::max_element(sizes_.begin(), sizes_.end()); }
-
- private:
-  std::array<double, kMemory> sizes_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
 
 struct NonsmoothNewtonWork {
   internal::ScaledLocal scaled;
   BlockRows jacobian;  // the pattern of W
   BlockLu lu;
   VecX error, correction;
+  std::vector<double> sizes;  // of the residual in the last steps: the line search asks for less
+                              // than the largest
   VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
   Solution candidate;
   JudgeWorkspace judge;
@@ -86,8 +60,9 @@ class Run {
   bool solve();
   double sweep();
   bool newton_direction();
-  bool line_search(const History& history, double& size);
-  bool watchdog(const History& history, double& size);
+  double largest() const { return *std::max_element(w_.sizes.begin(), w_.sizes.end()); }
+  bool line_search(double& size);
+  bool watchdog(double& size);
   bool inner();
   void sweep(int count);
   void proximal(double rho);
@@ -163,7 +138,7 @@ bool Run::solve() {
     w_.error = R;
     w_.jacobian.multiply_add(-1, d, w_.error);
     const double left = w_.error.norm();
-    if (left <= kGoodSolve * size) return true;
+    if (left <= settings_.good_solve * size) return true;
     if (!(left <= 0.1 * size)) break;
     w_.lu.solve(w_.error, w_.correction);
     d += w_.correction;
@@ -191,9 +166,9 @@ bool Run::newton_direction() {
 
 /// Halves the step along d until |R| falls below the largest of the last few (not the last one:
 /// a change of the active set may have to climb first).
-bool Run::line_search(const History& history, double& size) {
+bool Run::line_search(double& size) {
   scaled_.W.multiply(w_.d, w_.Wd);
-  const double reference = history.largest();
+  const double reference = largest();
   for (double t = 1; t > 0.02; t *= 0.5) {
     w_.trial_x = w_.x + t * w_.d;
     w_.trial_y = w_.y + t * w_.Wd;
@@ -209,8 +184,8 @@ bool Run::line_search(const History& history, double& size) {
 }
 
 /// Full steps for a while, in the hope that the active set settles; back where it does not.
-bool Run::watchdog(const History& history, double& size) {
-  const double reference = 0.9 * history.largest();
+bool Run::watchdog(double& size) {
+  const double reference = 0.9 * largest();
   w_.back = w_.x;
   for (int k = 0; k < settings_.watchdog_steps; ++k) {
     w_.x += w_.d;
@@ -228,11 +203,11 @@ bool Run::inner() {
   inner_count_ = 0;
   double size = residual(w_.x, w_.y);
   const double target = settings_.inner_reduction * size;
-  History history(size);
+  w_.sizes.assign(static_cast<std::size_t>(settings_.memory), size);
   for (int count = 0; count < settings_.inner_iterations; ++count) {
     if (!newton_direction()) return false;
-    if (!line_search(history, size) && !watchdog(history, size)) return false;
-    history.push(size);
+    if (!line_search(size) && !watchdog(size)) return false;
+    w_.sizes[static_cast<std::size_t>(count) % w_.sizes.size()] = size;
     judge();
     if (size <= target || stop()) return true;
   }
@@ -321,8 +296,9 @@ MethodResult Run::run() {
   w_.candidate.lambda = best_.answer().lambda;  // a start that is the answer leaves with its bits
   (void)best_.consider(w_.candidate);
   if (!stop()) proximal(settings_.rho);
-  for (const Restart& restart : kRestarts) {
-    if (!settings_.restarts || stop()) break;
+  for (int i = 0; i < settings_.restarts && !stop(); ++i) {
+    const NonsmoothNewtonSettings::Restart& restart =
+        settings_.restart[static_cast<std::size_t>(i)];
     if (restart.from_zero) {
       w_.back.setZero();
     } else {

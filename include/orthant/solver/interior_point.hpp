@@ -36,16 +36,19 @@ struct InteriorPointSettings {
   /// The same of those in cones, where elimination has lost its digits only: a chain of masses over
   /// twenty decades needs the cones' own terms down to 1e-20.
   double softening = 1e-12;
-  double lost_digits = 1e-5;  ///< a defect of a solve that says so, beside its right-hand side
-  int refinement_steps = 2;   ///< of each linear solve, at most
-  double refined = 1e-6;      ///< velocity form: a defect that is left, beside its right-hand side
-  double judge_below = 1e-5;  ///< velocity form: κ + |r| from which on points are judged
-  int correctors = 3;         ///< Gondzio's: right-hand sides per factor, at most
-  double spread = 10;         ///< they draw products to within [1/spread, spread] of the target
-  double longer = 1.5;        ///< for a step longer by this factor and by a tenth
-  double worth_it = 0.01;     ///< what one must add to the step to be followed by another
-  double long_enough = 0.95;  ///< a step that needs none
-  double progress = 0.7;      ///< factor on κ + |r| within `patience` steps, else the run is stuck
+  Index panel_rows = 100;      ///< unsymmetric: rows from which dense panels pay,
+  Index pivoted_rows = 1000;   ///< and beyond which pivoting costs more than the digits are worth
+  double pivot_floor = 1e-16;  ///< least pivot beside the largest entry of its row
+  double lost_digits = 1e-5;   ///< a defect of a solve that says so, beside its right-hand side
+  int refinement_steps = 2;    ///< of each linear solve, at most
+  double refined = 1e-6;       ///< velocity form: a defect that is left, beside its right-hand side
+  double judge_below = 1e-5;   ///< velocity form: κ + |r| from which on points are judged
+  int correctors = 3;          ///< Gondzio's: right-hand sides per factor, at most
+  double spread = 10;          ///< they draw products to within [1/spread, spread] of the target
+  double longer = 1.5;         ///< for a step longer by this factor and by a tenth
+  double worth_it = 0.01;      ///< what one must add to the step to be followed by another
+  double long_enough = 0.95;   ///< a step that needs none
+  double progress = 0.7;       ///< factor on κ + |r| within `patience` steps, else the run is stuck
   int patience = 12;
   double smallest_gap = 1e-30;  ///< κ below which products of neighbours are rounding noise
   /// κ below which the point with idle cones at their bounds is judged too, and half-lines are
