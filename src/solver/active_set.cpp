@@ -7,8 +7,7 @@
 
 #include "math/law_kernel.hpp"
 
-namespace orthant {
-namespace internal {
+namespace orthant::internal {
 namespace {
 
 BlockSet entries_of(const Law& law, const double* z) {
@@ -37,9 +36,9 @@ double cone_normal(const ConeGroups& groups, const bool* slides, double zn, cons
 
 }  // namespace
 
-BlockSet block_set(const Law& law, const double* x, const double* y, double rho) {
+BlockSet block_set(const Law& law, const double* x, const double* y) {
   double z[kMaxLawDim] = {};
-  for (int i = 0; i < law.dim; ++i) z[i] = x[i] - rho * y[i];
+  for (int i = 0; i < law.dim; ++i) z[i] = x[i] - y[i];
   if (law.is_separable()) return entries_of(law, z);
   BlockSet set;
   const ConeGroups groups = groups_of(law);
@@ -59,17 +58,19 @@ BlockSet block_set(const Law& law, const double* x, const double* y, double rho)
 }
 
 void set_residual(const Law& law, const BlockSet& set, const double* x, const double* y, double* R,
-                  BlockJacobian& J) {
+                  BlockJacobian* J) {
   const int n = law.dim;
-  std::fill(J.X, J.X + n * n, 0.0);
-  std::fill(J.Y, J.Y + n * n, 0.0);
+  if (J != nullptr) {
+    std::fill(J->X, J->X + n * n, 0.0);
+    std::fill(J->Y, J->Y + n * n, 0.0);
+  }
   const auto velocity = [&](int i) {  // y_i = 0
     R[i] = y[i];
-    J.Y[i * n + i] = 1;
+    if (J != nullptr) J->Y[i * n + i] = 1;
   };
   const auto impulse = [&](int i, double value) {  // x_i = value
     R[i] = x[i] - value;
-    J.X[i * n + i] = 1;
+    if (J != nullptr) J->X[i * n + i] = 1;
   };
   if (law.is_separable()) {
     for (int i = 0; i < n; ++i) {
@@ -103,11 +104,10 @@ void set_residual(const Law& law, const BlockSet& set, const double* x, const do
       for (int i = 0; set.slides[g] && length[g] > 0 && i < groups.size[g]; ++i)
         dn[start[g] + i] = weight * groups.c[g] * z[start[g] + i] / length[g];
     }
-    R[0] = x[0] - xn;
-    J.X[0] = 1;
-    for (int j = 0; j < n; ++j) {
-      J.X[j] -= dn[j];
-      J.Y[j] += dn[j];
+    impulse(0, xn);
+    for (int j = 0; J != nullptr && j < n; ++j) {
+      J->X[j] -= dn[j];
+      J->Y[j] += dn[j];
     }
   }
   for (int g = 0; g < 2; ++g) {
@@ -121,19 +121,26 @@ void set_residual(const Law& law, const BlockSet& set, const double* x, const do
       if (!(length[g] > 0)) continue;
       const double t = z[row] / length[g];
       R[row] -= groups.c[g] * xn * t;
-      for (int j = 0; j < n; ++j) {
+      for (int j = 0; J != nullptr && j < n; ++j) {
         double d = groups.c[g] * t * dn[j];
         const int other = j - start[g];
         if (other >= 0 && other < groups.size[g]) {
           d += groups.c[g] * xn / length[g] * ((i == other ? 1.0 : 0.0) - t * z[j] / length[g]);
         }
-        J.X[row * n + j] -= d;
-        J.Y[row * n + j] += d;
+        J->X[row * n + j] -= d;
+        J->Y[row * n + j] += d;
       }
     }
   }
 }
 
-}  // namespace internal
+void projection_residual(const Law& law, const double* x, const double* y, double rho, double* R,
+                         BlockJacobian* J) {
+  const int n = law.dim;
+  double step[kMaxLawDim] = {};
+  for (int i = 0; i < n; ++i) step[i] = rho * y[i];
+  set_residual(law, block_set(law, x, step), x, step, R, J);
+  for (int i = 0; J != nullptr && i < n * n; ++i) J->Y[i] *= rho;
+}
 
-}  // namespace orthant
+}  // namespace orthant::internal

@@ -3,11 +3,14 @@
 //
 //   apart λ = 0; pressed w_n = 0 (exact laws); a group sticks, w_g = 0, or slides on its border.
 // With the set held fixed the equations are smooth, so Newton on them converges quadratically also
-// where the projection itself would flip from one side of a border to the other.
+// where the projection itself would flip from one side of a border to the other. In the set that a
+// point is in they are the projection residual, zero exactly at the solutions for every ρ > 0:
+// exact friction in the form of Alart and Curnier, normal, tangent and rolling part separate,
+//   R_n = x_n − (x_n − ρ y_n)₊,   R_g = x_g − Π_{|·| <= c_g (x_n − ρ y_n)₊}(x_g − ρ y_g),
+// all other laws the natural map R = x − Π(x − ρ y).
 #pragma once
 
 #include "orthant/math/law.hpp"
-#include "solver/projection_residual.hpp"
 
 namespace orthant::internal {
 
@@ -21,11 +24,22 @@ struct BlockSet {
   bool operator==(const BlockSet&) const = default;
 };
 
-/// The set that the projection residual with step ρ is in at (x, y).
-BlockSet block_set(const Law& law, const double* x, const double* y, double rho = 1);
+/// dR = X dx + Y dy of one block; dim x dim, row-major.
+struct BlockJacobian {
+  double X[kMaxLawDim * kMaxLawDim];
+  double Y[kMaxLawDim * kMaxLawDim];
+};
 
-/// Residual of the equations of `set`, and its derivative dR = X dx + Y dy.
+/// The set that a block is in at (x, y).
+BlockSet block_set(const Law& law, const double* x, const double* y);
+
+/// Residual of the equations of `set`, and its derivative where that is asked for.
 void set_residual(const Law& law, const BlockSet& set, const double* x, const double* y, double* R,
-                  BlockJacobian& J);
+                  BlockJacobian* J = nullptr);
+
+/// The same in the set of (x, ρ y): the projection residual and an element of its generalised
+/// Jacobian.
+void projection_residual(const Law& law, const double* x, const double* y, double rho, double* R,
+                         BlockJacobian* J = nullptr);
 
 }  // namespace orthant::internal

@@ -12,41 +12,25 @@
 namespace orthant {
 namespace {
 
-/// q_c = b_c + Σ_{j≠c} N_cj λ_j
-inline void velocity_without(const CanonicalProblem& p, Index c, Index dim, const double* lambda,
-                             double* q) {
+/// Rows of block c, D of them where the compiler knows (D = 0: as many as it has):
+/// q_c = b_c + Σ_{j≠c} N_cj λ_j.
+template <int D>
+inline void velocity_without(const CanonicalProblem& p, Index c, const double* lambda, double* q) {
+  const Index dim = D > 0 ? D : p.laws[c].dim;
   const double* b = p.b.data() + p.F.row_begin(c);
   const double* a = p.F.values(c);
   for (Index r = 0; r < dim; ++r) q[r] = b[r];
   for (const BlockRows::Entry& entry : p.F.entries(c)) {
+    const Index width = D > 0 ? D : entry.width;
     if (entry.block != c) {
       const double* x = lambda + entry.column;
       for (Index r = 0; r < dim; ++r) {
-        double s = 0;
-        for (Index j = 0; j < entry.width; ++j) s += a[r * entry.width + j] * x[j];
+        double s = a[r * width] * x[0];
+        for (Index j = 1; j < width; ++j) s += a[r * width + j] * x[j];
         q[r] += s;
       }
     }
-    a += dim * entry.width;
-  }
-}
-
-/// The same when every block has D rows: the compiler unrolls.
-template <int D>
-inline void velocity_without(const CanonicalProblem& p, Index c, const double* lambda, double* q) {
-  const double* b = p.b.data() + c * D;
-  const double* a = p.F.values(c);
-  for (int r = 0; r < D; ++r) q[r] = b[r];
-  for (const BlockRows::Entry& entry : p.F.entries(c)) {
-    if (entry.block != c) {
-      const double* x = lambda + entry.column;
-      for (int r = 0; r < D; ++r) {
-        double s = a[r * D] * x[0];
-        for (int j = 1; j < D; ++j) s += a[r * D + j] * x[j];
-        q[r] += s;
-      }
-    }
-    a += D * D;
+    a += dim * width;
   }
 }
 
@@ -71,77 +55,36 @@ void sweep_entries(const CanonicalProblem& p, Index c, const double* W, double* 
   }
 }
 
-void sweep_general(const CanonicalProblem& p, std::span<const double* const> diagonal,
-                   double* lambda) {
+/// All blocks of D rows, as they are in nearly all of practice; D = 0: of any number.
+template <int D>
+void sweep(const CanonicalProblem& p, std::span<const double* const> diagonal, double* lambda) {
   static constexpr double kNoMass[kMaxLawDim * kMaxLawDim] = {};
   for (Index c = 0; c < p.block_count(); ++c) {
     const Law& law = p.laws[c];
-    if (law.is_separable()) {
+    if (D != 1 && law.is_separable()) {
       sweep_entries(p, c, diagonal[c], lambda);
       continue;
     }
+    const int dim = D > 0 ? D : law.dim;
     double q[kMaxLawDim], r[kMaxLawDim];
     double* own = lambda + p.F.row_begin(c);
-    velocity_without(p, c, law.dim, lambda, q);
-    std::copy_n(own, law.dim, r);
-    (void)solve_one_block(law, diagonal[c] != nullptr ? diagonal[c] : kNoMass, q, r);
-    std::copy_n(r, law.dim, own);
-  }
-}
-
-template <int D, class SolveBlock>
-void sweep_uniform(const CanonicalProblem& p, std::span<const double* const> diagonal,
-                   double* lambda, SolveBlock&& solve_block) {
-  for (Index c = 0; c < p.block_count(); ++c) {
-    double q[D], r[D];
-    double* own = lambda + c * D;
     velocity_without<D>(p, c, lambda, q);
-    if (D == 1) r[0] = own[0];
-    solve_block(p.laws[c], diagonal[c], q, r);
-    std::copy_n(r, D, own);
+    std::copy_n(own, dim, r);
+    (void)solve_one_block(law, diagonal[c] != nullptr ? diagonal[c] : kNoMass, q, r);
+    std::copy_n(r, dim, own);
   }
 }
 
-/// Which loop fits: all blocks alike is nearly all of practice.
-enum class SweepKind : std::uint8_t { General, Scalar, Planar, Spatial };
+using Sweep = void (*)(const CanonicalProblem&, std::span<const double* const>, double*);
 
-SweepKind sweep_kind(const CanonicalProblem& p, std::span<const double* const> diagonal) {
-  SweepKind kind = SweepKind::General;
-  for (Index c = 0; c < p.block_count(); ++c) {
-    const Law& law = p.laws[c];
-    SweepKind own = SweepKind::General;
-    if (diagonal[c] != nullptr) {
-      if (law.is_separable() && law.dim == 1) own = SweepKind::Scalar;
-      if (law.kind == LawKind::Coulomb && law.dim == 2) own = SweepKind::Planar;
-      if (law.kind == LawKind::Coulomb && law.dim == 3) own = SweepKind::Spatial;
-    }
-    if (c > 0 && own != kind) return SweepKind::General;
-    kind = own;
-  }
-  return kind;
-}
-
-void sweep(SweepKind kind, const CanonicalProblem& p, std::span<const double* const> diagonal,
-           double* lambda) {
-  switch (kind) {
-    case SweepKind::Scalar:
-      return sweep_uniform<1>(p, diagonal, lambda,
-                              [](const Law& law, const double* W, const double* q, double* r) {
-                                (void)solve_entry(law, W[0], q[0], r);
-                              });
-    case SweepKind::Planar:
-      return sweep_uniform<2>(p, diagonal, lambda,
-                              [](const Law& law, const double* W, const double* q, double* r) {
-                                (void)solve_coulomb2(W, q, law.mu, r);
-                              });
-    case SweepKind::Spatial:
-      return sweep_uniform<3>(p, diagonal, lambda,
-                              [](const Law& law, const double* W, const double* q, double* r) {
-                                (void)solve_coulomb3(W, q, law.mu, r);
-                              });
-    case SweepKind::General:
-      return sweep_general(p, diagonal, lambda);
-  }
+Sweep sweep_for(const CanonicalProblem& p) {
+  const int dim = p.laws.empty() ? 0 : p.laws.front().dim;
+  const bool alike = !p.F.empty() && std::all_of(p.laws.begin(), p.laws.end(),
+                                                 [&](const Law& law) { return law.dim == dim; });
+  return alike && dim == 1   ? sweep<1>
+         : alike && dim == 2 ? sweep<2>
+         : alike && dim == 3 ? sweep<3>
+                             : sweep<0>;
 }
 
 /// Sweeps between two looks of the judge: few at first, then a third of those done.
@@ -158,13 +101,13 @@ struct LocalSweeps {
   const ProblemScale& scale;
   GaussSeidelWorkspace& work;
   Solution& x;
-  SweepKind kind;
+  Sweep sweep;
 
   bool at_zero() const { return x.lambda.isZero(0.0); }
   double work_per_sweep() const {
     return static_cast<double>(p.F.all_values().size()) + 30.0 * p.block_count();
   }
-  void run() { sweep(kind, p, work.diagonal, x.lambda.data()); }
+  void run() { sweep(p, work.diagonal, x.lambda.data()); }
   double judge() { return judge_quick(p, scale, x, work.judge).value; }
   void keep() { work.best = x.lambda; }
   void restore() { x.lambda = work.best; }
@@ -262,8 +205,7 @@ MethodResult solve_gauss_seidel(const CanonicalProblem& p, const ProblemScale& s
   for (Index c = 0; c < p.block_count(); ++c) {
     work.diagonal.push_back(p.F.empty() ? nullptr : p.F.find(c, c));
   }
-  const SweepKind kind = p.F.empty() ? SweepKind::General : sweep_kind(p, work.diagonal);
-  LocalSweeps sweeps{p, scale, work, x, kind};
+  LocalSweeps sweeps{p, scale, work, x, sweep_for(p)};
   return relax_until_solved(sweeps, settings, limits);
 }
 

@@ -15,7 +15,7 @@
 #include "orthant/math/factorisation.hpp"
 #include "orthant/problem/problem.hpp"
 #include "orthant/problem/residual.hpp"
-#include "solver/projection_residual.hpp"
+#include "solver/active_set.hpp"
 
 namespace orthant::internal {
 

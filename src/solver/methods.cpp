@@ -104,7 +104,7 @@ NonsmoothNewtonSettings newton_settings(const MethodCall& call) {
   NonsmoothNewtonSettings settings;
   if (call.effort != Effort::Full) {
     settings.max_iterations = call.settings.quick_newton;
-    settings.restarts = false;
+    settings.restarts = 0;
   }
   return settings;
 }
@@ -152,22 +152,10 @@ MethodResult run_interior_point(const MethodCall& call) {
 
 // --- orthant rows ---
 
-/// Planar velocity blocks: a factorisation costs no more than some tens of products, and conjugate
-/// gradients would take hundreds to thousands.
-bool factorises_soon(const MethodCall& call) {
-  const CanonicalProblem& p = call.p;
-  return p.row_count() >= call.settings.many_blocks &&
-         p.velocity_count() == 3 * p.H.block_count() && p.H.is_symmetric();
-}
-
 MethodResult run_pair_blocks(const MethodCall& call) {
   SolveWorkspace::Impl& work = call.work;
-  const MethodResult first =
-      factorises_soon(call)
-          ? internal::solve_pair_newton(call.p, call.scale, {}, call.limits, work.pair_newton,
-                                        call.x)
-          : internal::solve_working_set(call.p, call.scale, {}, call.limits, work.working_set,
-                                        work.pair_blocks, call.x);
+  const MethodResult first = internal::solve_working_set(
+      call.p, call.scale, {}, call.limits, work.working_set, work.pair_blocks, call.x);
   if (has_ended(first)) return first;
   return joined(
       first, solve_pair_blocks(call.p, call.scale, {}, internal::remaining(call.limits, first.work),

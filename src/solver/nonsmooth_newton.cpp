@@ -4,53 +4,34 @@
 //   outer   c ← x,  y_α = W x + q + α (x − c),   solve R(x, y_α) = 0 roughly,   α ← smaller
 //   inner   (X + Y (W + α I)) d = −R,            line search on |R|
 //
-// in the variables of scaled_local.hpp with R, X, Y of projection_residual.hpp. The proximal term
+// in the variables of scaled_local.hpp with R, X, Y of active_set.hpp. The proximal term
 // is what carries a hyperstatic pile along: forces drift through nearly null directions of W until
 // some contact opens or slides, a move of |y|/α a step that no line search on the plain residual
 // would ever allow. Hence a failed step goes back to its centre, so that the drift is not lost.
 #include "solver/nonsmooth_newton.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "math/block_lu.hpp"
 #include "orthant/base/assert.hpp"
+#include "solver/active_set.hpp"
 #include "solver/best_answer.hpp"
-#include "solver/newton_system.hpp"
+#include "solver/one_contact_kernel.hpp"
+#include "solver/scaled_local.hpp"
 
 namespace orthant {
-namespace {
 
 using internal::BlockJacobian;
 using internal::ScaledBlock;
 
-constexpr int kMemory = 8;  // steps the line search looks back
-
-/// On sensitive piles the way the forces drift depends on ρ and on the start, and none is best for
-/// all: runs after the first, from zero or from the best answer so far.
-struct Restart {
-  double rho;
-  bool from_zero;
-};
-constexpr Restart kRestarts[] = {{30, true},  {30, false}, {100, false}, {10, false},
-                                 {100, true}, {10, true},  {1, true},    {30, false}};
-
-/// The last sizes of the residual; the line search asks for less than the largest.
-class History {
- public:
-  explicit History(double first) { sizes_.fill(first); }
-  void push(double size) { sizes_[next_++ % kMemory] = size; }
-  double largest() const { return *std::max_element(sizes_.begin(), sizes_.end()); }
-
- private:
-  std::array<double, kMemory> sizes_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
-
 struct NonsmoothNewtonWork {
-  internal::NewtonSystem system;
+  internal::ScaledLocal scaled;
+  BlockRows jacobian;  // the pattern of W
+  BlockLu lu;
+  VecX error, correction;
+  std::vector<double> sizes;  // of the residual in the last steps: the line search asks for less
+                              // than the largest
   VecX x, y, centre, R, d, Wd, trial_x, trial_y, back;
   Solution candidate;
   JudgeWorkspace judge;
@@ -63,7 +44,7 @@ class Run {
   Run(const CanonicalProblem& p, const ProblemScale& scale, const NonsmoothNewtonSettings& settings,
       const MethodLimits& limits, NonsmoothNewtonWork& w, Solution& x)
       : settings_(settings),
-        system_(w.system),
+        scaled_(w.scaled),
         w_(w),
         best_(Method::NonsmoothNewton, p, scale, limits, settings.max_iterations, w.judge, x) {}
 
@@ -74,15 +55,20 @@ class Run {
   void move_to(const VecX& x);
   void judge();
   double residual(const VecX& x, const VecX& y) const;
+  double product_work() const { return static_cast<double>(scaled_.nonzeros()); }
+  void set_block(Index c, const BlockJacobian& D);
+  bool solve();
+  double sweep();
   bool newton_direction();
-  bool line_search(const History& history, double& size);
-  bool watchdog(const History& history, double& size);
+  double largest() const { return *std::max_element(w_.sizes.begin(), w_.sizes.end()); }
+  bool line_search(double& size);
+  bool watchdog(double& size);
   bool inner();
   void sweep(int count);
   void proximal(double rho);
 
   const NonsmoothNewtonSettings& settings_;
-  internal::NewtonSystem& system_;
+  const internal::ScaledLocal& scaled_;
   NonsmoothNewtonWork& w_;
   internal::BestAnswer best_;
   int inner_count_ = 0;
@@ -91,20 +77,21 @@ class Run {
 
 void Run::move_to(const VecX& x) {
   if (&x != &w_.x) w_.x = x;
-  system_.evaluate(w_.x, w_.y);
+  scaled_.W.multiply(w_.x, w_.y);
+  w_.y += scaled_.q;
 }
 
 /// Judges the current x; keeps it when it is the best so far.
 void Run::judge() {
-  system_.unscale(w_.x, w_.candidate);
+  scaled_.unscale_impulse(w_.x, w_.candidate.lambda);
   (void)best_.consider(w_.candidate);
-  best_.work += 3 * system_.product_work();
+  best_.work += 3 * product_work();
 }
 
 /// |R| of the regularised problem at x, y = W x + q.
 double Run::residual(const VecX& x, const VecX& y) const {
   double sum = 0;
-  for (const ScaledBlock& b : system_.blocks()) {
+  for (const ScaledBlock& b : scaled_.blocks) {
     double y_alpha[kMaxLawDim], R[kMaxLawDim];
     for (int i = 0; i < b.law.dim; ++i)
       y_alpha[i] = y[b.at + i] + alpha_ * (x[b.at + i] - w_.centre[b.at + i]);
@@ -114,29 +101,74 @@ double Run::residual(const VecX& x, const VecX& y) const {
   return std::sqrt(sum);
 }
 
+/// Rows of block c of X + Y (W + α I).
+void Run::set_block(Index c, const BlockJacobian& D) {
+  const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
+  const int dim = b.law.dim;
+  double* J = w_.jacobian.values(c);
+  double* own = J + b.diagonal;
+  const double* W = scaled_.W.values(c);
+  for (const auto& entry : scaled_.W.entries(c)) {
+    const Index width = entry.width;
+    for (int i = 0; i < dim; ++i) {
+      double* row = J + i * width;
+      std::fill(row, row + width, 0.0);
+      for (int k = 0; k < dim; ++k) {
+        const double f = D.Y[i * dim + k];
+        if (f == 0) continue;
+        for (Index j = 0; j < width; ++j) row[j] += f * W[k * width + j];
+      }
+    }
+    J += static_cast<std::ptrdiff_t>(dim) * width;
+    W += static_cast<std::ptrdiff_t>(dim) * width;
+  }
+  for (int i = 0; i < dim * dim; ++i) own[i] += D.X[i] + alpha_ * D.Y[i];
+}
+
+/// d with (X + Y (W + α I)) d = R. The factorisation does not pivot between blocks: what is left of
+/// the equations is looked at, and corrected once.
+bool Run::solve() {
+  const VecX& R = w_.R;
+  VecX& d = w_.d;
+  best_.work += w_.lu.flops();
+  if (!w_.lu.factorize(w_.jacobian)) return false;
+  w_.lu.solve(R, d);
+  const double size = R.norm();
+  for (int round = 0; round < 2; ++round) {
+    w_.error = R;
+    w_.jacobian.multiply_add(-1, d, w_.error);
+    const double left = w_.error.norm();
+    if (left <= settings_.good_solve * size) return true;
+    if (!(left <= 0.1 * size)) break;
+    w_.lu.solve(w_.error, w_.correction);
+    d += w_.correction;
+  }
+  return false;
+}
+
 /// d = −(X + Y (W + α I))⁻¹ R at (x, y); false when the matrix is singular.
 bool Run::newton_direction() {
-  const auto& blocks = system_.blocks();
+  const auto& blocks = scaled_.blocks;
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     const ScaledBlock& b = blocks[c];
     double y_alpha[kMaxLawDim];
     for (int i = 0; i < b.law.dim; ++i)
       y_alpha[i] = w_.y[b.at + i] + alpha_ * (w_.x[b.at + i] - w_.centre[b.at + i]);
     BlockJacobian D;
-    internal::projection_residual(b.law, w_.x.data() + b.at, y_alpha, rho_, w_.R.data() + b.at, D);
-    system_.set_block(static_cast<Index>(c), D, alpha_);
+    internal::projection_residual(b.law, w_.x.data() + b.at, y_alpha, rho_, w_.R.data() + b.at, &D);
+    set_block(static_cast<Index>(c), D);
   }
   ++best_.iterations;
   ++inner_count_;
   w_.R = -w_.R;
-  return system_.solve(w_.R, w_.d, best_.work);
+  return solve();
 }
 
 /// Halves the step along d until |R| falls below the largest of the last few (not the last one:
 /// a change of the active set may have to climb first).
-bool Run::line_search(const History& history, double& size) {
-  system_.product(w_.d, w_.Wd);
-  const double reference = history.largest();
+bool Run::line_search(double& size) {
+  scaled_.W.multiply(w_.d, w_.Wd);
+  const double reference = largest();
   for (double t = 1; t > 0.02; t *= 0.5) {
     w_.trial_x = w_.x + t * w_.d;
     w_.trial_y = w_.y + t * w_.Wd;
@@ -152,8 +184,8 @@ bool Run::line_search(const History& history, double& size) {
 }
 
 /// Full steps for a while, in the hope that the active set settles; back where it does not.
-bool Run::watchdog(const History& history, double& size) {
-  const double reference = 0.9 * history.largest();
+bool Run::watchdog(double& size) {
+  const double reference = 0.9 * largest();
   w_.back = w_.x;
   for (int k = 0; k < settings_.watchdog_steps; ++k) {
     w_.x += w_.d;
@@ -171,22 +203,49 @@ bool Run::inner() {
   inner_count_ = 0;
   double size = residual(w_.x, w_.y);
   const double target = settings_.inner_reduction * size;
-  History history(size);
+  w_.sizes.assign(static_cast<std::size_t>(settings_.memory), size);
   for (int count = 0; count < settings_.inner_iterations; ++count) {
     if (!newton_direction()) return false;
-    if (!line_search(history, size) && !watchdog(history, size)) return false;
-    history.push(size);
+    if (!line_search(size) && !watchdog(size)) return false;
+    w_.sizes[static_cast<std::size_t>(count) % w_.sizes.size()] = size;
     judge();
     if (size <= target || stop()) return true;
   }
   return false;
 }
 
+/// One sweep of exact block solves of the regularised problem; the largest change.
+double Run::sweep() {
+  VecX& x = w_.x;
+  double change = 0;
+  for (Index c = 0; c < scaled_.W.row_block_count(); ++c) {
+    const ScaledBlock& b = scaled_.blocks[static_cast<std::size_t>(c)];
+    const int dim = b.law.dim;
+    double A[kMaxLawDim * kMaxLawDim], q[kMaxLawDim], own[kMaxLawDim];
+    scaled_.W.multiply_row(c, x.data(), q);
+    const double* W = scaled_.W.values(c) + b.diagonal;
+    std::copy(W, W + dim * dim, A);
+    for (int i = 0; i < dim; ++i) {
+      own[i] = x[b.at + i];
+      q[i] += scaled_.q[b.at + i] - alpha_ * w_.centre[b.at + i];
+      for (int j = 0; j < dim; ++j) q[i] -= A[i * dim + j] * x[b.at + j];
+      A[i * dim + i] += alpha_;
+    }
+    (void)solve_one_block(b.law, A, q, own);
+    for (int i = 0; i < dim; ++i) {
+      if (!std::isfinite(own[i])) own[i] = 0;
+      change = std::max(change, std::abs(own[i] - x[b.at + i]));
+      x[b.at + i] = own[i];
+    }
+  }
+  return change;
+}
+
 /// Block Gauss–Seidel on the regularised problem: gets past wrong guesses of open, stick, slide.
 void Run::sweep(int count) {
   for (int k = 0; k < count; ++k) {
-    best_.work += system_.product_work();
-    if (system_.sweep(alpha_, w_.centre, w_.x) <= 1e-12) break;
+    best_.work += product_work();
+    if (sweep() <= 1e-12) break;
   }
   move_to(w_.x);
 }
@@ -228,8 +287,8 @@ void Run::proximal(double rho) {
 }
 
 MethodResult Run::run() {
-  w_.R.resize(system_.rows());
-  system_.scale(best_.answer(), w_.back);
+  w_.R.resize(scaled_.rows());
+  scaled_.scale_impulse(best_.answer().lambda, w_.back);
   move_to(w_.back);
   w_.centre = w_.x;
   w_.candidate.v = best_.answer().v;
@@ -237,12 +296,13 @@ MethodResult Run::run() {
   w_.candidate.lambda = best_.answer().lambda;  // a start that is the answer leaves with its bits
   (void)best_.consider(w_.candidate);
   if (!stop()) proximal(settings_.rho);
-  for (const Restart& restart : kRestarts) {
-    if (!settings_.restarts || stop()) break;
+  for (int i = 0; i < settings_.restarts && !stop(); ++i) {
+    const NonsmoothNewtonSettings::Restart& restart =
+        settings_.restart[static_cast<std::size_t>(i)];
     if (restart.from_zero) {
       w_.back.setZero();
     } else {
-      system_.scale(best_.answer(), w_.back);
+      scaled_.scale_impulse(best_.answer().lambda, w_.back);
     }
     move_to(w_.back);
     proximal(restart.rho);
@@ -257,8 +317,11 @@ MethodResult solve_nonsmooth_newton(const CanonicalProblem& p, const ProblemScal
                                     const MethodLimits& limits, NonsmoothNewtonWorkspace& work,
                                     Solution& x) {
   ORTHANT_ASSERT(p.is_local());
-  work.get().system.build(p, scale);
-  return Run(p, scale, settings, limits, work.get(), x).run();
+  NonsmoothNewtonWork& w = work.get();
+  w.scaled.build(p, scale);
+  w.jacobian = w.scaled.W;
+  w.lu.analyze(w.jacobian);
+  return Run(p, scale, settings, limits, w, x).run();
 }
 
 }  // namespace orthant

@@ -4,6 +4,8 @@
 // centred at the last answer, makes each Newton matrix regular; α goes to zero along the way.
 #pragma once
 
+#include <array>
+
 #include "base/scratch.hpp"
 #include "orthant/solver/method.hpp"
 
@@ -25,7 +27,23 @@ struct NonsmoothNewtonSettings {
   double drift = 1e-3;            ///< relative move of the centre that still counts as progress
   int patience = 120;             ///< outer steps without a better residual; one at rest counts 10
   double rho = 1;                 ///< step of the projection in scaled variables, first run
-  bool restarts = true;           ///< runs again with ρ = 10, 30, 100 when it stalls
+  int memory = 8;                 ///< steps the line search looks back
+  double good_solve = 1e-7;       ///< relative error of a Newton direction that will do
+  int restarts = 8;               ///< runs after the first, at most 8
+  struct Restart {
+    double rho;
+    bool from_zero;
+  };
+  /// Their order: on sensitive piles the way the forces drift depends on ρ and on the start, and
+  /// none is best for all.
+  std::array<Restart, 8> restart = {{{30, true},
+                                     {30, false},
+                                     {100, false},
+                                     {10, false},
+                                     {100, true},
+                                     {10, true},
+                                     {1, true},
+                                     {30, false}}};
 };
 
 struct NonsmoothNewtonWork;

@@ -295,9 +295,7 @@ BlockState solve_iterative(const Law& law, const double* W, const double* q, dou
 
 }  // namespace
 
-BlockState solve_one_block(const Law& law, const double* W, const double* q, double* r) {
-  if (law.kind == LawKind::Coulomb && law.dim == 3) return solve_coulomb3(W, q, law.mu, r);
-  if (law.kind == LawKind::Coulomb && law.dim == 2) return solve_coulomb2(W, q, law.mu, r);
+BlockState solve_other_block(const Law& law, const double* W, const double* q, double* r) {
   if (law.is_frictional()) return solve_iterative(law, W, q, r);
   BlockState state = BlockState::Open;
   for (int i = 0; i < law.dim; ++i) {

@@ -185,9 +185,17 @@ inline BlockState solve_entry(const Law& law, double W, double q, double* r) {
   return bounded == unbounded ? BlockState::Stick : BlockState::Slide;
 }
 
+/// Laws without a kernel above; see solve_one_block().
+BlockState solve_other_block(const Law& law, const double* W, const double* q, double* r);
+
 /// Any law, any dimension up to kMaxLawDim (separable laws entry by entry, each seeing the entries
 /// before it). r goes in as the start of those laws that need an iteration (convex cone in 3D,
 /// rolling).
-BlockState solve_one_block(const Law& law, const double* W, const double* q, double* r);
+inline BlockState solve_one_block(const Law& law, const double* W, const double* q, double* r) {
+  if (law.dim == 1 && law.is_separable()) return solve_entry(law, W[0], q[0], r);
+  if (law.kind == LawKind::Coulomb && law.dim == 3) return solve_coulomb3(W, q, law.mu, r);
+  if (law.kind == LawKind::Coulomb && law.dim == 2) return solve_coulomb2(W, q, law.mu, r);
+  return solve_other_block(law, W, q, r);
+}
 
 }  // namespace orthant

@@ -83,7 +83,7 @@ class PairBlocks {
 
  private:
   void start() {
-    w_.pairs.build(w_.N.rows(), w_.N.inverse());
+    w_.pairs.build(w_.N.rows(), w_.N.inverse(), settings_.regularise);
     w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
     w_.r = w_.N.rows().constant();
     multiply(w_.x, w_.g);

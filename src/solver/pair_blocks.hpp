@@ -18,7 +18,8 @@ struct PairBlocksSettings {
   /// Rows at zero come in once the square of what they want is above one part in so many of that of
   /// the rows that push: a few that come in late cost all of the iterations made without them.
   double release = 1000;
-  int judge_every = 25;  ///< iterations between two looks by the judge
+  double regularise = 1e-10;  ///< of the blocks' diagonals
+  int judge_every = 25;       ///< iterations between two looks by the judge
   // working_set.hpp
   Index many_rows = 2000;         ///< from here on rows that do not push are left out,
   Index few_push = 3;             ///< as long as at most one row in so many is worked on

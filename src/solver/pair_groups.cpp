@@ -9,13 +9,7 @@
 #include "solver/small_block.hpp"
 
 namespace orthant::internal {
-namespace {
-
-constexpr double kRegularise = 1e-10;  // of the diagonal
-
-}  // namespace
-
-void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse) {
+void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse, double regularise) {
   keys_.clear();
   for (Index i = 0; i < rows.count(); ++i) {
     const auto entries = rows.entries(i);
@@ -40,7 +34,7 @@ void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse) {
   }
   matrices.assign(static_cast<std::size_t>(values), 0.0);
   parallel_for(groups.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) fill_matrix(rows, groups[k], inverse);
+    for (std::size_t k = begin; k < end; ++k) fill_matrix(rows, groups[k], inverse, regularise);
   });
   lone = VecX::Zero(rows.count());
   blocks.clear();
@@ -54,7 +48,7 @@ void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse) {
 }
 
 void PairGroups::fill_matrix(const ScaledRows& rows, const PairGroup& group,
-                             const VelocitySolver& inverse) {
+                             const VelocitySolver& inverse, double regularise) {
   const int m = group.size;
   double* G = matrices.data() + group.matrix;
   for (int j = 0; j < m; ++j) {
@@ -69,7 +63,7 @@ void PairGroups::fill_matrix(const ScaledRows& rows, const PairGroup& group,
     }
   }
   for (int i = 0; i < m; ++i) {
-    G[i * m + i] *= 1 + kRegularise;
+    G[i * m + i] *= 1 + regularise;
     if (!(G[i * m + i] > 0)) G[i * m + i] = 1;  // a row without mass behind it
     for (int j = 0; j < i; ++j) G[i * m + j] = G[j * m + i] = 0.5 * (G[i * m + j] + G[j * m + i]);
   }

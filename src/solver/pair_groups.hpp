@@ -18,7 +18,8 @@ struct PairGroup {
 
 /// Pairs of more than kMaxBlock rows are cut: those of sub-spheres, not of recursions.
 struct PairGroups {
-  void build(const ScaledRows& rows, const VelocitySolver& inverse);
+  /// `regularise`: what is added to each diagonal, beside it.
+  void build(const ScaledRows& rows, const VelocitySolver& inverse, double regularise);
 
   std::vector<Index> order;  ///< rows, pair by pair
   std::vector<PairGroup> groups;
@@ -27,7 +28,8 @@ struct PairGroups {
   VecX lone;                  ///< inverse of its matrix for a row alone in its group, else 0
 
  private:
-  void fill_matrix(const ScaledRows& rows, const PairGroup& group, const VelocitySolver& inverse);
+  void fill_matrix(const ScaledRows& rows, const PairGroup& group, const VelocitySolver& inverse,
+                   double regularise);
 
   std::vector<std::pair<std::int64_t, Index>> keys_;
 };

@@ -56,6 +56,7 @@ ProblemTraits traits_of(const CanonicalProblem& p, std::vector<double>* scratch)
   t.velocity_operator = p.H.kind() == VelocityMatrix::Kind::Operator;
   const bool blocks = p.H.kind() == VelocityMatrix::Kind::BlockDiagonal && t.velocities > 0;
   t.velocity_blocks = blocks ? p.H.block_count() : 0;
+  t.planar = blocks && t.velocities == 3 * t.velocity_blocks;
   t.velocity_form = internal::VelocitySpace::fits(p);
   // Velocity blocks of their own have six entries per column at most; meshes have tens.
   t.coupled_velocities =
@@ -155,6 +156,9 @@ class Planner {
     const bool no_equations = t.equations == 0;
     add(Method::InteriorPoint, Effort::Full, t.pairs == 0);
     add(Method::NonsmoothNewton, Effort::Quick, crowded());
+    // In the plane a factorisation costs no more than some tens of products, and conjugate
+    // gradients would take hundreds to thousands.
+    add(Method::InteriorPoint, Effort::Full, orthant_rows() && t.planar);
     add(Method::PairBlocks, Effort::Full, orthant_rows());
     add(Method::GaussSeidel, Effort::Quick, no_equations);
     add(Method::InteriorPoint, Effort::Full, large());

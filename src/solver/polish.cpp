@@ -28,9 +28,7 @@ struct PolishWork {
 
 namespace {
 
-constexpr Index kDenseLimit = 60;  // rows up to which a dense factorisation is faster
 constexpr double kRounding = 1e-15;
-constexpr double kContradicts = 1e-6;  // residual of bilateral rows that have no answer
 
 /// The law in the scaled impulse x = λ/s, y = s w; one scale per block leaves
 /// cones as they are.
@@ -45,9 +43,10 @@ Law scaled_law(const Law& law, double s) {
 
 class KktPolish {
  public:
-  KktPolish(const CanonicalProblem& p, const ProblemScale& scale, double proximal, PolishWork& w)
-      : p_(p), w_(w) {
-    w_.rows.build(p, scale, proximal);
+  KktPolish(const CanonicalProblem& p, const ProblemScale& scale, const PolishSettings& settings,
+            PolishWork& w)
+      : p_(p), settings_(settings), w_(w) {
+    w_.rows.build(p, scale, settings.proximal);
     if (!is_dense()) w_.lu.analyze(w_.rows.transposed());
     w_.at.assign(1, 0);
     for (const Law& law : p.laws) w_.at.push_back(w_.at.back() + law.dim);
@@ -71,7 +70,8 @@ class KktPolish {
     for (std::size_t c = 0; c < sets.size(); ++c) {
       const Block b = block(c);
       internal::BlockJacobian J;
-      internal::set_residual(b.law, sets[c], b.x, b.y, w_.residual.data() + first + w_.at[c], J);
+      internal::set_residual(b.law, sets[c], b.x, b.y, w_.residual.data() + first + w_.at[c],
+                             matrix ? &J : nullptr);
       if (matrix) w_.rows.set_block(p_, static_cast<Index>(c), J);
     }
     return w_.residual.norm();
@@ -98,7 +98,7 @@ class KktPolish {
   }
   double rounding() const {
     const auto s = w_.rows.scale().tail(p_.row_count());
-    return 1e-15 * (1 + w_.x.lambda.cwiseQuotient(s).norm());
+    return kRounding * (1 + w_.x.lambda.cwiseQuotient(s).norm());
   }
   double proximal() const { return w_.rows.epsilon(); }
   /// Pivoting over v and λ together keeps the digits of the lightest block under any load.
@@ -121,7 +121,7 @@ class KktPolish {
     double x[kMaxLawDim], y[kMaxLawDim];
   };
 
-  bool is_dense() const { return w_.rows.rows() <= kDenseLimit; }
+  bool is_dense() const { return w_.rows.rows() <= settings_.dense_rows; }
   void find_velocities() {
     w_.w = p_.b;
     if (!p_.D.empty()) p_.D.multiply_add(1, w_.x.v, w_.w);
@@ -141,6 +141,7 @@ class KktPolish {
   }
 
   const CanonicalProblem& p_;
+  const PolishSettings& settings_;
   PolishWork& w_;
 };
 
@@ -165,7 +166,7 @@ MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
   internal::BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
   const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
   if (std::isfinite(best.begin()) && known && !best.done()) {
-    KktPolish system(p, scale, settings.proximal, w);
+    KktPolish system(p, scale, settings, w);
     system.load(x);
     internal::PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
   }
@@ -198,8 +199,9 @@ bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
   ProblemScale scale{VecX(), v_free, VecX()};
   diagonal_of(alone.H, scale.weight);
   Solution x = zero_solution(alone);
-  const MethodResult result = polish(alone, scale, {}, {.tolerance = 1e-9}, work, x);
-  return std::isfinite(result.residual) && result.residual > kContradicts;
+  const PolishSettings settings;
+  const MethodResult result = polish(alone, scale, settings, {.tolerance = 1e-9}, work, x);
+  return std::isfinite(result.residual) && result.residual > settings.contradicts;
 }
 
 }  // namespace orthant

@@ -20,6 +20,8 @@ struct PolishSettings {
   double holds = 100;       ///< tolerances that are left where rounding chooses between two sets
   double slow = 0.1;        ///< what a step with an old factor leaves; more asks for a new one
   double near_rounding = 100;  ///< where a new factor gains nothing
+  Index dense_rows = 60;       ///< rows up to which a dense factorisation is faster
+  double contradicts = 1e-6;   ///< residual of bilateral rows that have no answer
   double sure = 1e-2;          ///< of rounding, that the next step would leave: it is not looked at
 };
 

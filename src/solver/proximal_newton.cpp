@@ -209,16 +209,12 @@ double ProximalRun::imbalance(bool matrix) {
     const Index at = e_.at(c);
     const double *centre = w_.centre.data() + at, *s = e_.scale().data() + at;
     double R[kMaxLawDim];
-    if (matrix) {
-      BlockJacobian J;
-      projection_residual(law, centre, e_.y.data() + at, 1 / alpha_, R, J);
-      double* weight = e_.weight(c);
-      for (int i = 0; i < law.dim; ++i)
-        for (int k = 0; k < law.dim; ++k)
-          weight[i * law.dim + k] = s[i] * J.Y[i * law.dim + k] * s[k];
-    } else {
-      projection_residual(law, centre, e_.y.data() + at, 1 / alpha_, R);
-    }
+    BlockJacobian J;
+    projection_residual(law, centre, e_.y.data() + at, 1 / alpha_, R, matrix ? &J : nullptr);
+    double* weight = e_.weight(c);
+    for (int i = 0; matrix && i < law.dim; ++i)
+      for (int k = 0; k < law.dim; ++k)
+        weight[i * law.dim + k] = s[i] * J.Y[i * law.dim + k] * s[k];
     for (int i = 0; i < law.dim; ++i) e_.x[at + i] = centre[i] - R[i];
   }
   e_.find_residuals();

@@ -35,22 +35,4 @@ void ScaledRows::multiply(const VecX& u, VecX& y) const {
   }
 }
 
-void ScaledRows::add_transposed(const VecX& x, VecX& right) const {
-  for (Index i = 0; i < count(); ++i) {
-    if (x[i] == 0) continue;
-    for (const Entry& e : entries(i)) add_row(value(e), x[i], right.data() + e.column, e.width);
-  }
-}
-
-void ScaledRows::weigh(const BlockRows& D, const VecX& weight, std::vector<double>& squares) const {
-  squares.clear();
-  for (Index c = 0; c < D.row_block_count(); ++c) {
-    const Index dim = D.dim(c), at = D.row_begin(c);
-    squares.resize(squares.size() + static_cast<std::size_t>(dim * dim), 0.0);
-    double* square = squares.data() + squares.size() - dim * dim;
-    for (Index i = 0; i < dim; ++i)
-      square[i * dim + i] = scale_[at + i] * weight[at + i] * scale_[at + i];
-  }
-}
-
 }  // namespace orthant::internal

@@ -32,10 +32,7 @@ class ScaledRows {
   const VecX& scale() const { return scale_; }        ///< S
   const VecX& constant() const { return constant_; }  ///< r: the gradient at λ = 0
 
-  void multiply(const VecX& u, VecX& y) const;            ///< y = J u
-  void add_transposed(const VecX& x, VecX& right) const;  ///< right += Jᵀ x
-  /// Squares of the row blocks of D that make Dᵀ W D = Jᵀ diag(weight) J (VelocitySystem).
-  void weigh(const BlockRows& D, const VecX& weight, std::vector<double>& squares) const;
+  void multiply(const VecX& u, VecX& y) const;  ///< y = J u
 
  private:
   std::vector<Entry> entries_;

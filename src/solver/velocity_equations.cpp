@@ -152,7 +152,8 @@ double VelocityEquations::errors(const std::vector<BlockSet>& sets, bool matrix)
       continue;
     }
     BlockJacobian J;
-    set_residual(laws_[c], sets[c], x.data() + at, y.data() + at, R.data() + at, J);
+    set_residual(laws_[c], sets[c], x.data() + at, y.data() + at, R.data() + at,
+                 matrix ? &J : nullptr);
     if (!matrix) continue;
     double *inverse = inverse_.data() + square_[c], *weight = weights_.data() + square_[c];
     const double* s = scale_.data() + at;

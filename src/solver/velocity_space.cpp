@@ -11,23 +11,6 @@
 #include "solver/small_dense.hpp"
 
 namespace orthant::internal {
-namespace {
-
-/// λ of one block from A λ + q by its law.
-inline void solve_block(const Law& law, const double* A, const double* q, double* x) {
-  if (law.dim == 1 && law.is_separable()) {
-    (void)solve_entry(law, A[0], q[0], x);
-  } else if (law.kind == LawKind::Coulomb && law.dim == 3) {
-    (void)solve_coulomb3(A, q, law.mu, x);
-  } else if (law.kind == LawKind::Coulomb && law.dim == 2) {
-    (void)solve_coulomb2(A, q, law.mu, x);
-  } else {
-    (void)solve_one_block(law, A, q, x);
-  }
-}
-
-}  // namespace
-
 bool VelocitySpace::fits(const CanonicalProblem& p) {
   if (p.H.kind() != VelocityMatrix::Kind::BlockDiagonal || p.velocity_count() == 0) return false;
   if (p.D.empty() && p.C.empty()) return false;
@@ -195,7 +178,7 @@ void VelocitySpace::sweep(VecX& x, VecX& v) const {
       r[i] = xc[i];
       for (int j = 0; j < dim; ++j) q[i] -= W[i * dim + j] * xc[j];
     }
-    solve_block(block.law, W, q, r);
+    (void)solve_one_block(block.law, W, q, r);
     bool moved = false;
     for (int i = 0; i < dim; ++i) {
       if (!std::isfinite(r[i])) r[i] = 0;

@@ -9,7 +9,6 @@
 #include "solver/lemke.hpp"
 #include "solver/nonsmooth_newton.hpp"
 #include "solver/pair_blocks.hpp"
-#include "solver/pair_newton.hpp"
 #include "solver/polish.hpp"
 #include "solver/proximal_newton.hpp"
 #include "solver/velocity_descent.hpp"
@@ -57,7 +56,6 @@ struct SolveWorkspace::Impl {
   NonsmoothNewtonWorkspace nonsmooth_newton;
   PolishWorkspace polish;
   PairBlocksWorkspace pair_blocks;
-  internal::PairNewtonWorkspace pair_newton;
   internal::WorkingSetWorkspace working_set;
   LemkeWorkspace lemke;
   internal::ProximalNewtonWorkspace proximal_newton;

@@ -271,8 +271,8 @@ TEST(InteriorPoint, IterationsHardlyGrowWithTheSizeAndStartsHelp) {
 }
 
 /// Bodies on the floor that touch the wall beside them without a load: λ and w of those rows are
-/// both zero. On the path they go down as √κ, by 3/8 an iteration: 1e-10 alone would take twenty
-/// and more.
+/// both zero. On the path they go down as √κ, with Mehrotra's corrector by 3/8 per iteration: 1e-10
+/// alone would take twenty and more.
 TEST(InteriorPoint, RowsThatTouchWithoutPushingTakeFewIterations) {
   for (const int bodies : {5, 50, 500}) {
     CanonicalProblem p;
@@ -293,6 +293,22 @@ TEST(InteriorPoint, RowsThatTouchWithoutPushingTakeFewIterations) {
     const Answer a = run(p, 1e-10);
     EXPECT_LE(a.residual.value, 1e-10) << bodies;
     EXPECT_LE(a.result.iterations, 16) << bodies;
+  }
+}
+
+/// A pile at rest whose loads spread over nine decades, as those of contacts that hardly push do:
+/// the path has to pass each of them unless the sets are known before.
+TEST(InteriorPoint, LoadsOfManySizesTakeFewIterations) {
+  for (const int spheres : {60, 140, 280}) {
+    CanonicalProblem p = testing::sphere_packing(spheres, 0, true);
+    p.b.setZero();
+    for (Index i = 0; i < spheres; ++i)
+      p.k.segment(3 * i, 3) *= std::pow(10.0, -static_cast<double>(i * 7919 % 9));
+    for (const InteriorPointForm form : {InteriorPointForm::Saddle, InteriorPointForm::Velocity}) {
+      const Answer a = run(p, 1e-10, {.form = form});
+      EXPECT_LE(a.residual.value, 1e-10) << spheres;
+      EXPECT_LE(a.result.iterations, 12) << spheres;
+    }
   }
 }
 

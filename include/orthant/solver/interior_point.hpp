@@ -36,26 +36,31 @@ struct InteriorPointSettings {
   /// The same of those in cones, where elimination has lost its digits only: a chain of masses over
   /// twenty decades needs the cones' own terms down to 1e-20.
   double softening = 1e-12;
-  double lost_digits = 1e-5;  ///< a defect of a solve that says so, beside its right-hand side
-  int refinement_steps = 2;   ///< of each linear solve, at most
-  double refined = 1e-6;      ///< velocity form: a defect that is left, beside its right-hand side
-  double judge_below = 1e-5;  ///< velocity form: κ + |r| from which on points are judged
-  int correctors = 3;         ///< Gondzio's: right-hand sides per factor, at most
-  double spread = 10;         ///< they draw products to within [1/spread, spread] of the target
-  double longer = 1.5;        ///< for a step longer by this factor and by a tenth
-  double worth_it = 0.01;     ///< what one must add to the step to be followed by another
-  double long_enough = 0.95;  ///< a step that needs none
-  double progress = 0.7;      ///< factor on κ + |r| within `patience` steps, else the run is stuck
+  Index panel_rows = 100;      ///< unsymmetric: rows from which dense panels pay,
+  Index pivoted_rows = 1000;   ///< and beyond which pivoting costs more than the digits are worth
+  double pivot_floor = 1e-16;  ///< least pivot beside the largest entry of its row
+  double lost_digits = 1e-5;   ///< a defect of a solve that says so, beside its right-hand side
+  int refinement_steps = 2;    ///< of each linear solve, at most
+  double refined = 1e-6;       ///< velocity form: a defect that is left, beside its right-hand side
+  double judge_below = 1e-5;   ///< velocity form: κ + |r| from which on points are judged
+  int correctors = 3;          ///< Gondzio's: right-hand sides per factor, at most
+  double spread = 10;          ///< they draw products to within [1/spread, spread] of the target
+  double longer = 1.5;         ///< for a step longer by this factor and by a tenth
+  double worth_it = 0.01;      ///< what one must add to the step to be followed by another
+  double long_enough = 0.95;   ///< a step that needs none
+  double progress = 0.7;       ///< factor on κ + |r| within `patience` steps, else the run is stuck
   int patience = 12;
   double smallest_gap = 1e-30;  ///< κ below which products of neighbours are rounding noise
-  double on_path = 0.01;   ///< |r| beside √κ of a point that may be moved along the path at once,
-  double left_path = 0.3;  ///< and of one that was, from which on it goes back
-  double snap_gap =
-      1e-4;  ///< κ below which the point with idle cones at their bounds is judged too
+  /// κ below which the point with idle cones at their bounds is judged too, and half-lines are
+  /// brought to the answer of the sets that a step shows,
+  double snap_gap = 1e-4;
+  int closing_solves = 30;  ///< with the factor at hand, at most
+  double closed =
+      1e-5;  ///< of the tolerance, what is left then: light rows are judged by their own size
   /// Start from x: full where it has impulses, partial where it has velocities alone.
   bool warm_start = false;
-  /// Near the end of the path, and at a full warm start, guess the sets and solve their equations
-  /// (polish.hpp): its factorisations count as steps.
+  /// At a full warm start, and near the end of the path where there are cones, guess the sets and
+  /// solve their equations (polish.hpp): its factorisations count as steps.
   bool crossover = false;
   double crossover_gap = 1e-3;  ///< κ + |r| of the first guess, each further one at a hundredth
   int crossover_steps = 12;     ///< factorisations of a guess

@@ -41,7 +41,7 @@ inline constexpr std::array kMethods = {
     MethodInfo{Method::GaussSeidel, "gauss_seidel", "block Gauss–Seidel, exact block solves"},
     MethodInfo{Method::NonsmoothNewton, "nonsmooth_newton", "proximal Newton, every law"},
     MethodInfo{Method::InteriorPoint, "interior_point", "predictor–corrector, cones and Coulomb"},
-    MethodInfo{Method::PairBlocks, "pair_blocks", "frictionless: conjugate gradients or Newton"},
+    MethodInfo{Method::PairBlocks, "pair_blocks", "frictionless: conjugate gradients"},
     MethodInfo{Method::Lemke, "lemke", "complementary pivoting, LCP and MLCP"},
     MethodInfo{Method::Polish, "polish", "solves the equations of a guessed active set"},
     MethodInfo{Method::Enumeration, "enumeration", "all bases, at most 16 pairs: the oracle"},
@@ -65,6 +65,7 @@ struct ProblemTraits {
   bool exact = false;          ///< some law has De Saxcé's shift
   bool rolling = false;
   bool only_orthant = false;       ///< λ ≥ 0 ⊥ w ≥ 0 in every row, no C, no F, H block-diagonal
+  bool planar = false;             ///< block-diagonal H, three velocities per block
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
   bool velocity_form = false;      ///< H block-diagonal, F couples no two blocks: N is never needed
   bool coupled_velocities = false;  ///< H couples many velocities: reducing costs a solve per row

@@ -278,24 +278,52 @@ void ConeSet::push(std::size_t i, double* rhs) {
   for (int j = 1; j < k.dim; ++j) rhs[k.tail + j - 1] += s.c[j];
 }
 
-void ConeSet::aim(double target, double second_order, double* rhs) {
+/// Along each eigenvector of z = V x = V⁻ᵀ y of which both V x and V⁻ᵀ y go down, the second-order
+/// term gives way to power laws in the product λ² of the two: λ² → target, V x ∝ (λ²)^p, V⁻ᵀ y ∝
+/// (λ²)^(1 − p), p = −V dx / λ.
+void ConeSet::follow_powers(double target, std::size_t i) {
+  const Point& p = points_[i];
+  Scaling& s = scaling_[i];
+  const int n = cones_[i].dim;
+  double dx[kMaxCone] = {}, z[kMaxCone] = {};
+  std::copy_n(p.dx, n, dx);
+  std::copy_n(s.z, n, z);
+  const double root = std::sqrt(s.eta);
+  if (n > 1) rotate(s.a, 1, p.dx, n, dx);
+  const double tail = tail_norm(z, n);
+  for (const double side : {-1.0, 1.0}) {
+    if (n == 1 && side > 0) break;
+    const double value = side > 0 ? z[0] + tail : s.det / (z[0] + tail);
+    double along = dx[0];
+    for (int j = 1; tail > 0 && j < n; ++j) along += side * z[j] / tail * dx[j];
+    const double power = -root * along / value, product = value * value;
+    if (!(power > 0 && power < 1)) continue;
+    const double part = target / product;
+    const double more = product * (std::pow(part, power) + std::pow(part, 1 - power) - 1 - part +
+                                   power * (1 - power));
+    s.right[0] += n > 1 ? more / 2 : more;
+    for (int j = 1; tail > 0 && j < n; ++j) s.right[j] += side * more / 2 * z[j] / tail;
+  }
+}
+
+void ConeSet::aim(double target, SecondOrder term, double* rhs) {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Point& p = points_[i];
     Scaling& s = scaling_[i];
     const int n = cones_[i].dim;
     s.right[0] = target;
     for (int j = 1; j < n; ++j) s.right[j] = 0;
-    if (second_order != 0) {
+    if (term != SecondOrder::None) {
       double product[kMaxCone];
       scaled_product(s, p.dx, p.dy, n, product);
-      for (int j = 0; j < n; ++j) s.right[j] -= second_order * product[j];
+      for (int j = 0; j < n; ++j) s.right[j] -= product[j];
+      if (term == SecondOrder::Powers) follow_powers(target, i);
     }
     push(i, rhs);
   }
 }
 
 void ConeSet::correct(double target, double length, double spread, double* rhs) {
-  before_ = scaling_;
   const double low = target / spread, high = target * spread;
   // How far an eigenvalue of the product is to be moved.
   const auto wanted = [&](double value) {
@@ -365,25 +393,23 @@ void ConeSet::advance(Lengths length) {
   }
 }
 
-void ConeSet::remember() {
-  kept_.resize(2 * points_.size());
-  for (std::size_t i = 0; i < points_.size(); ++i) {
-    kept_[2 * i] = points_[i].x[0];
-    kept_[2 * i + 1] = points_[i].y[0];
+double ConeSet::close(double* rhs) {
+  double error = 0;
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Point& p = points_[i];
+    const double x = p.x[0] + p.dx[0], y = p.y[0] + p.dy[0];
+    scaling_[i].right[0] -= x > y ? p.x[0] * y : p.y[0] * x;
+    error = std::max(error, std::abs(std::min(x, y)));
+    push(i, rhs);
   }
+  return error;
 }
 
-void ConeSet::extrapolate(double steps, double way, double* lambda) {
-  back_ = points_;
-  const auto factor = [&](double ratio) {
-    return ratio < 0.5 ? std::pow(ratio, steps) : 1 - way * (1 / ratio - 1);
-  };
-  for (std::size_t i = 0; i < points_.size(); ++i) {
+void ConeSet::snap_step(double* lambda) const {
+  for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Cone& k = cones_[i];
-    Point& p = points_[i];
-    p.x[0] = p.slack_x = p.x[0] * factor(p.x[0] / kept_[2 * i]);
-    p.y[0] = p.slack_y = p.y[0] * factor(p.y[0] / kept_[2 * i + 1]);
-    lambda[k.row] = (p.x[0] - k.a) / k.c;
+    const Point& p = points_[i];
+    if (p.x[0] + p.dx[0] <= std::max(p.y[0] + p.dy[0], 0.0)) lambda[k.row] = -k.a / k.c;
   }
 }
 

@@ -27,6 +27,10 @@ struct Cone {
   double a;          ///< offset of x_0
 };
 
+/// What is put in place of (V⁻ᵀdy)∘(V dx) in the step that follows a predictor: nothing, that of
+/// the predictor, or power laws x ∝ κ^p, y ∝ κ^(1 − p) where it takes both down.
+enum class SecondOrder : std::uint8_t { None, Product, Powers };
+
 class ConeSet {
  public:
   void clear() { cones_.clear(); }
@@ -36,11 +40,6 @@ class ConeSet {
   std::size_t size() const { return cones_.size(); }
   bool only_half_lines() const {
     return std::all_of(cones_.begin(), cones_.end(), [](const Cone& k) { return k.dim == 1; });
-  }
-  /// λ_i ≥ 0 and nothing else.
-  bool only_orthant() const {
-    return std::all_of(cones_.begin(), cones_.end(),
-                       [](const Cone& k) { return k.dim == 1 && k.a == 0; });
   }
   const Cone& operator[](std::size_t i) const { return cones_[i]; }
 
@@ -73,14 +72,20 @@ class ConeSet {
   /// How much of the shift's derivative the Newton matrix sees: 1 all of it, 0 shift held fixed.
   void set_shift_weight(double weight) { shift_weight_ = weight; }
 
-  /// Sets the target of the next step: z ∘ (V dx + V⁻ᵀdy) = κ_target e − z∘z − second (V⁻ᵀdy)∘(V
-  /// dx) with the (dx, dy) of the step before, and adds B c to the right-hand side.
-  void aim(double target, double second_order, double* rhs);
+  /// Sets the target of the next step: z ∘ (V dx + V⁻ᵀdy) = κ_target e − z∘z − (V⁻ᵀdy)∘(V dx) with
+  /// the (dx, dy) of the step before, and adds B c to the right-hand side.
+  void aim(double target, SecondOrder term, double* rhs);
   /// Gondzio's corrector: eigenvalues of the scaled products that a step of `length` would have are
-  /// drawn into [1/spread, spread] of `target`. Adds B c of the new target to the right-hand side;
-  /// undo_correction() goes back to the target before.
+  /// drawn into [1/spread, spread] of `target`. Adds B c of the new target to the right-hand side.
   void correct(double target, double length, double spread, double* rhs);
-  void undo_correction() { scaling_.swap(before_); }
+  /// The target at hand, for later.
+  void keep_target() { before_ = scaling_; }
+  void restore_target() { scaling_.swap(before_); }
+  /// Half-lines: of x + dx and y + dy the larger one is to stay and the other to become zero. Aims
+  /// at that, adds B c to the right-hand side, and returns the largest of those that are not zero.
+  double close(double* rhs);
+  /// λ + dλ is given: to the bounds where x + dx is the smaller one.
+  void snap_step(double* lambda) const;
   /// dx = A dλ, dy = −VᵀV dx + c.
   void compute_step(const double* dlambda);
 
@@ -92,16 +97,10 @@ class ConeSet {
   double longest_step() const;
   void advance(Lengths alpha);
 
-  /// Half-lines: keeps x and y. What has halved since goes on to vanish, by its ratio to what was
-  /// kept to the power of `steps`; all others go on in a line, by `way` of their last change. λ
-  /// follows. retract() goes back, without λ.
-  void remember();
-  void extrapolate(double steps, double way, double* lambda);
-  void retract() { points_.swap(back_); }
-
  private:
   struct Scaling;
   void push(std::size_t i, double* rhs);
+  void follow_powers(double target, std::size_t i);
   static void scaled_product(const Scaling& s, const double* x, const double* y, int n,
                              double* product);
 
@@ -118,9 +117,8 @@ class ConeSet {
     double det;              // of z
   };
   std::vector<Cone> cones_;
-  std::vector<Point> points_, back_;
+  std::vector<Point> points_;
   std::vector<Scaling> scaling_, before_;
-  std::vector<double> kept_;  // x_0, y_0 of every cone
   double shift_weight_ = 1;
 };
 

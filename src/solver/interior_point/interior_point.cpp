@@ -20,6 +20,7 @@ namespace orthant {
 
 using interior_point::ConeSet;
 using interior_point::KktSystem;
+using interior_point::SecondOrder;
 
 struct InteriorPointWorkspace::Impl {
   ConeSet cones;
@@ -97,9 +98,19 @@ class Iteration {
   void find_errors();
   void measure();
   void consider(const VecX& u, double merit);
-  bool jump();
+  bool close();
   bool left_at_exit();
-  double direction(double target, double second_order, double rest);
+  void solve();
+  void keep_direction() {
+    w_.last_du = w_.du;
+    w_.cones.keep_target();
+  }
+  void restore_direction() {
+    w_.du.swap(w_.last_du);
+    w_.cones.restore_target();
+    w_.cones.compute_step(w_.du.data() + at_);
+  }
+  double direction(double target, SecondOrder term, double rest);
   double lengthen(double target, double longest);
   double choose_step();
 
@@ -112,8 +123,6 @@ class Iteration {
   const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
   double eta_ = 1;              // part of the way to the boundary of this step
-  double last_gap_ = 0;         // κ of last_u; 0: there is none
-  double last_rate_ = 0;        // of √κ in the iteration before
   double lowest_gap_ = std::numeric_limits<double>::infinity();
   double best_merit_ = std::numeric_limits<double>::infinity();
   bool near_ = false;          // on the path that began near
@@ -184,7 +193,7 @@ void Iteration::start_after_predictor() {
   if (w_.cones.size() == 0 || !w_.cones.compute_scaling() || !w_.system.factorize()) return;
   best_.work += w_.system.factor_work();
   ++best_.iterations;
-  (void)direction(0, 0, 1);
+  (void)direction(0, SecondOrder::None, 1);
   w_.last_u = w_.u;
   const ConeSet before = w_.cones;
   if (w_.cones.start_after_step(1, w_.du.data() + at_, w_.u.data() + at_)) return;
@@ -212,7 +221,7 @@ void Iteration::measure() {
   consider(w_.u, merit);
   // A contact that neither pushes nor moves has nothing to be measured against: any impulse left in
   // it reads as an error of its own size until it is gone.
-  if (gap_ < settings_.snap_gap && !best_.converged()) {
+  if (gap_ < settings_.snap_gap && !best_.converged() && !w_.cones.only_half_lines()) {
     w_.snapped = w_.u;
     w_.cones.snap(w_.snapped.data() + at_);
     consider(w_.snapped, merit);
@@ -220,31 +229,30 @@ void Iteration::measure() {
   best_.record();
 }
 
-/// Where half-lines touch without pushing, x and y vanish together as √κ, and an iteration takes √κ
-/// down by 3/8 and no more: the predictor halves x and y, its second-order term is κ/4, so that
-/// x dy + y dx = −5κ/4. Once two iterations have done so the point moves along the path to κ^(3/2),
-/// x, y ∝ κ or √κ each by its own rate, everything else linearly in √κ. Where some vanish by other
-/// powers (loads that are nothing beside a body that bears nothing) the point would leave the path,
-/// and stays. True where it has moved.
-bool Iteration::jump() {
-  const double rate = std::sqrt(gap_ / last_gap_), before = last_rate_;
-  last_rate_ = rate;
-  const auto degenerate = [](double r) { return std::abs(r - 0.375) < 0.02; };
-  if (!w_.cones.only_orthant() || !degenerate(rate) || !degenerate(before)) return false;
-  if (!(gap_ < settings_.snap_gap && error_ < settings_.on_path * std::sqrt(gap_))) return false;
-  const double steps = 0.25 * std::log(gap_) / std::log(rate);
-  const double way = rate * (1 - std::pow(rate, steps)) / (1 - rate);
-  const double most = settings_.left_path * std::sqrt(gap_);
-  w_.snapped = w_.u;
-  w_.u.head(at_) += way * (w_.u - w_.last_u).head(at_);
-  w_.cones.extrapolate(steps, way, w_.u.data() + at_);
-  last_gap_ = 0;
-  find_errors();
-  if (error_ < most) return true;
-  w_.u = w_.snapped;
-  w_.cones.retract();
-  find_errors();
-  return false;
+/// Towards the end of the path: from the step at hand, taken whole, to the answer of the sets that
+/// it shows, with the factor at hand. Where half-lines touch and hardly push the path is long, and
+/// their sets are known long before its end. A defect shrinks by half and more with each solve;
+/// where it does not, the sets are not the right ones yet. True where the judge accepts.
+bool Iteration::close() {
+  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0 || gap_ + error_ > settings_.snap_gap)
+    return false;
+  keep_direction();
+  double last = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < settings_.closing_solves; ++k) {
+    w_.rhs = -w_.r;
+    const double error = w_.cones.close(w_.rhs.data() + at_);
+    if (!(error < last) || error < settings_.closed * best_.tolerance()) break;
+    last = error;
+    solve();
+  }
+  if (last < best_.tolerance()) {
+    w_.snapped = w_.u + w_.du;
+    w_.cones.snap_step(w_.snapped.data() + at_);
+    consider(w_.snapped, 0);
+    if (best_.converged()) best_.record();
+  }
+  restore_direction();
+  return best_.converged();
 }
 
 /// The exit of published iteration counts, where it is asked for: the point itself is the answer,
@@ -278,14 +286,19 @@ void Iteration::consider(const VecX& u, double merit) {
   }
 }
 
-/// Newton direction to x∘y = target e with the residual brought to (1 − rest) of what it is;
-/// returns the longest step along it.
-double Iteration::direction(double target, double second_order, double rest) {
-  w_.rhs = -rest * w_.r;
-  w_.cones.aim(target, second_order, w_.rhs.data() + at_);
+/// The step of the right-hand side at hand.
+void Iteration::solve() {
   w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
+}
+
+/// Newton direction to x∘y = target e with the residual brought to (1 − rest) of what it is;
+/// returns the longest step along it.
+double Iteration::direction(double target, SecondOrder term, double rest) {
+  w_.rhs = -rest * w_.r;
+  w_.cones.aim(target, term, w_.rhs.data() + at_);
+  solve();
   return w_.cones.longest_step();
 }
 
@@ -297,18 +310,12 @@ double Iteration::lengthen(double target, double longest) {
   if (w_.system.is_exact() && w_.system.size() > settings_.crossover_size) return longest;
   for (int k = 0; k < settings_.correctors && longest < settings_.long_enough; ++k) {
     const double further = std::min(1.0, settings_.longer * longest + 0.1);
-    w_.last_du = w_.du;
+    keep_direction();
     w_.rhs = -w_.r;
     w_.cones.correct(target, further, settings_.spread, w_.rhs.data() + at_);
-    w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
-    w_.cones.compute_step(w_.du.data() + at_);
-    best_.work += w_.system.solve_work();
+    solve();
     const double next = w_.cones.longest_step();
-    if (next < longest) {
-      w_.du.swap(w_.last_du);
-      w_.cones.undo_correction();
-      w_.cones.compute_step(w_.du.data() + at_);
-    }
+    if (next < longest) restore_direction();
     if (next < longest + settings_.worth_it) return std::max(longest, next);
     longest = next;
   }
@@ -321,7 +328,7 @@ double Iteration::choose_step() {
   const auto length = [&](double longest) { return std::min(1.0, eta_ * longest); };
   if (!w_.system.factorize()) return -1;
   best_.work += w_.system.factor_work();
-  const double affine = std::min(1.0, direction(0, 0, 1));
+  const double affine = std::min(1.0, direction(0, SecondOrder::None, 1));
   if (w_.cones.size() == 0) return affine;  // linear: the first direction is the answer
   eta_ = settings_.to_boundary;
   if (settings_.adaptive_boundary) {
@@ -329,21 +336,24 @@ double Iteration::choose_step() {
     eta_ = std::min(eta_, 0.9 + 0.1 * std::exp(-w_.system.gap_in_units(gap_) * count));
   }
   if (settings_.predictor_only) return length(w_.cones.longest_step());
-  const double ratio = std::max(0.0, w_.cones.gap_after(affine)) / gap_;
+  // Of the residual 1 − affine is left, of the barrier no less should be.
+  const double ratio = std::max(1 - affine, w_.cones.gap_after(affine) / gap_);
   const double sigma = std::min(1.0, ratio * ratio * ratio);
-  double longest = direction(sigma * gap_, 1, 1);
+  double longest = direction(
+      sigma * gap_,
+      near_ && affine > settings_.short_step ? SecondOrder::Powers : SecondOrder::Product, 1);
   longest = lengthen(sigma * gap_, longest);
   double alpha = length(longest);
   if (alpha >= settings_.short_step) return alpha;
 
   const double keep = settings_.centring;
-  alpha = length(direction(keep * gap_, 0, 1 - keep));
+  alpha = length(direction(keep * gap_, SecondOrder::None, 1 - keep));
   if (alpha >= settings_.stuck_step || !w_.system.is_exact()) return alpha;
 
   w_.cones.set_shift_weight(settings_.held_shift);
   const bool done = w_.system.factorize();
   best_.work += w_.system.factor_work();
-  alpha = done ? length(direction(settings_.held_centring * gap_, 0, 1)) : -1;
+  alpha = done ? length(direction(settings_.held_centring * gap_, SecondOrder::None, 1)) : -1;
   w_.cones.set_shift_weight(1);
   return alpha;
 }
@@ -352,13 +362,12 @@ Outcome Iteration::follow_path() {
   next_crossover_ = settings_.crossover_gap;
   w_.pushing.clear();
   double mark = std::numeric_limits<double>::infinity();
-  last_gap_ = last_rate_ = 0;
   for (int since = 0;; ++since) {
     measure();
     if (best_.converged() || left_at_exit()) return Outcome::Converged;
     w_.pushed.swap(w_.pushing);
     w_.cones.pushing(w_.pushing);
-    if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed) {
+    if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed && !w_.cones.only_half_lines()) {
       next_crossover_ = 1e-2 * (gap_ + error_);
       if (cross_over(best_.answer(), settings_.crossover_steps)) return Outcome::Converged;
     }
@@ -368,18 +377,12 @@ Outcome Iteration::follow_path() {
     if (gap_ < settings_.smallest_gap && w_.cones.size() > 0) return Outcome::Stalled;
     if (gap_ + error_ < settings_.progress * mark) mark = gap_ + error_, since = 0;
     if (since > settings_.patience) return Outcome::Stalled;
-    if (jump()) {
-      measure();
-      if (best_.converged()) return Outcome::Converged;
-    }
     if (!w_.cones.compute_scaling()) return Outcome::Stalled;
     const double alpha = choose_step();
     ++best_.iterations;
     if (!(alpha > 0) || !w_.du.allFinite()) return Outcome::Stalled;
-    if (near_ && alpha < settings_.near_step) return Outcome::Stalled;
-    w_.last_u = w_.u;
-    last_gap_ = gap_;
-    w_.cones.remember();
+    if (alpha >= settings_.short_step && close()) return Outcome::Converged;
+    if (near_ && alpha < settings_.near_step && error_ > kRounding) return Outcome::Stalled;
     ConeSet::Lengths steps{alpha, alpha};
     if (settings_.separate_steps && !w_.system.is_exact() && !w_.system.is_eliminated()) {
       const ConeSet::Lengths longest = w_.cones.longest_steps();

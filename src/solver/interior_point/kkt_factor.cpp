@@ -5,20 +5,13 @@
 #include <algorithm>
 
 namespace orthant::interior_point {
-namespace {
-
-/// From this size on dense panels pay for an unsymmetric matrix.
-constexpr Index kPanelRows = 100;
-/// Above this size pivoting costs more than the digits are worth.
-constexpr Index kPivotedRows = 1000;
-/// Pivots are kept above this part of the largest entry of their row (all rows are of size 1).
-constexpr double kPivotFloor = 1e-16;
-
-}  // namespace
-
-void KktFactor::analyze(const SparseMatrix& K, Index primal, bool symmetric) {
+void KktFactor::analyze(const SparseMatrix& K, Index primal, bool symmetric,
+                        const InteriorPointSettings& settings) {
+  settings_ = settings;
   const Index n = static_cast<Index>(K.rows());
-  const Kind wanted = symmetric ? Kind::Ldlt : n > kPanelRows ? Kind::PanelLu : Kind::PivotedLu;
+  const Kind wanted = symmetric                  ? Kind::Ldlt
+                      : n > settings_.panel_rows ? Kind::PanelLu
+                                                 : Kind::PivotedLu;
   const Index* outer = K.outerIndexPtr();
   const Index* inner = K.innerIndexPtr();
   const bool known = wanted == wanted_ && primal == primal_ &&
@@ -76,11 +69,11 @@ bool KktFactor::factorize(const SparseMatrix& K) {
         const double value = K.valuePtr()[source_[e]];
         upper_.valuePtr()[e] = upper_.innerIndexPtr()[e] < primal_ ? value : -value;
       }
-      done = ldlt_.factorize(upper_, signs_, kPivotFloor);
+      done = ldlt_.factorize(upper_, signs_, settings_.pivot_floor);
       if (flops_ == 0) flops_ = ldlt_.flops(), nonzeros_ = static_cast<double>(ldlt_.nonzeros());
       break;
     case Kind::PanelLu:
-      done = panel_.factorize(K, kPivotFloor);
+      done = panel_.factorize(K, settings_.pivot_floor);
       if (flops_ == 0)
         flops_ = panel_.flops(), nonzeros_ = 2.0 * static_cast<double>(panel_.nonzeros());
       break;
@@ -94,7 +87,7 @@ bool KktFactor::factorize(const SparseMatrix& K) {
 }
 
 bool KktFactor::pivot_instead(const SparseMatrix& K) {
-  if (kind_ == Kind::PivotedLu || K.rows() > kPivotedRows) return false;
+  if (kind_ == Kind::PivotedLu || K.rows() > settings_.pivoted_rows) return false;
   analyze_as(Kind::PivotedLu, K);
   return factorize(K);
 }

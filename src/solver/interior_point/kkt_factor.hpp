@@ -14,13 +14,15 @@
 #include <vector>
 
 #include "orthant/math/factorisation.hpp"
+#include "orthant/solver/interior_point.hpp"
 
 namespace orthant::interior_point {
 
 class KktFactor {
  public:
   /// `primal`: rows of H, which come first. The analysis of an identical pattern is kept.
-  void analyze(const SparseMatrix& K, Index primal, bool symmetric);
+  void analyze(const SparseMatrix& K, Index primal, bool symmetric,
+               const InteriorPointSettings& settings);
   bool factorize(const SparseMatrix& K);
   void solve(const VecX& rhs, VecX& x);
   /// Gives up the fast factor: factorises the same K with pivoting. False when it already was, or K
@@ -35,6 +37,7 @@ class KktFactor {
   void analyze_as(Kind kind, const SparseMatrix& K);
   void collect_upper(const SparseMatrix& K);
 
+  InteriorPointSettings settings_;
   Kind wanted_ = Kind::PivotedLu, kind_ = Kind::PivotedLu;
   Index primal_ = 0;
   std::vector<Index> outer_, inner_;  // pattern analysed last

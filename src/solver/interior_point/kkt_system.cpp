@@ -64,7 +64,9 @@ void KktSystem::build_saddle() {
   const ConeSet& cones = *cones_;
   eliminate_ = false;
   assemble(*problem_, cones);
-  compress();
+  K0_.resize(size(), size());
+  K0_.setFromTriplets(triplets_.begin(), triplets_.end());
+  K_ = K0_;
   slots_.clear();
   const Index at = velocities_ + bilateral_;
   for (std::size_t i = 0; i < cones.size(); ++i) {
@@ -87,7 +89,7 @@ void KktSystem::build_saddle() {
   for (Index i = velocities_; i < size(); ++i) {
     (in_cone[i] ? cone_diagonal_ : proximal_).push_back(slot(i, i));
   }
-  factor_.analyze(K_, velocities_, symmetric_);
+  factor_.analyze(K_, velocities_, symmetric_, settings_);
 }
 
 void KktSystem::choose_scales(const CanonicalProblem& p) {
@@ -198,7 +200,7 @@ void KktSystem::assemble(const CanonicalProblem& p, const ConeSet& cones) {
   triplets_.clear();
   const auto put = [&](Index r, Index c, double a) {
     const double value = s_[r] * a * s_[c];
-    if (value != 0) triplets_.push_back({r, c, value});
+    if (value != 0) triplets_.emplace_back(r, c, value);
   };
   each_value(p.H, put);
   each_value(p.C, [&](Index r, Index c, double a) {
@@ -214,52 +216,17 @@ void KktSystem::assemble(const CanonicalProblem& p, const ConeSet& cones) {
     const Cone& k = cones[i];
     for (int r = 0; r < k.dim; ++r) {
       for (int c = 0; c < k.dim; ++c) {
-        triplets_.push_back(
-            {at + (r ? k.tail + r - 1 : k.row), at + (c ? k.tail + c - 1 : k.row), 0});
+        triplets_.emplace_back(at + (r ? k.tail + r - 1 : k.row), at + (c ? k.tail + c - 1 : k.row),
+                               0.0);
       }
     }
   }
   // A row switched off is the equation λ = 0. Multipliers may get a tiny proximal term on the
   // diagonal: the step is solved with it, the residual never sees it.
   for (Index i = 0; i < rows_; ++i) {
-    if (off_[i]) triplets_.push_back({at + i, at + i, 1});
+    if (off_[i]) triplets_.emplace_back(at + i, at + i, 1.0);
   }
-  for (Index i = nv; i < size(); ++i) triplets_.push_back({i, i, 0});
-}
-
-/// Triplets to compressed columns in two counting sorts, repeated entries added up.
-void KktSystem::compress() {
-  const Index n = size();
-  sorted_.resize(triplets_.size());
-  const auto sort_by = [&](auto key, const std::vector<Triplet>& in, std::vector<Triplet>& out) {
-    count_.assign(static_cast<std::size_t>(n) + 1, 0);
-    for (const Triplet& t : in) ++count_[key(t) + 1];
-    for (Index i = 0; i < n; ++i) count_[i + 1] += count_[i];
-    for (const Triplet& t : in) out[count_[key(t)]++] = t;
-  };
-  sort_by([](const Triplet& t) { return t.row; }, triplets_, sorted_);
-  sort_by([](const Triplet& t) { return t.column; }, sorted_, triplets_);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < triplets_.size(); ++i) {
-    const bool repeated = kept > 0 && triplets_[kept - 1].row == triplets_[i].row &&
-                          triplets_[kept - 1].column == triplets_[i].column;
-    if (repeated) {
-      triplets_[kept - 1].value += triplets_[i].value;
-    } else {
-      triplets_[kept++] = triplets_[i];
-    }
-  }
-  K0_.resize(n, n);
-  K0_.resizeNonZeros(static_cast<Index>(kept));
-  Index* outer = K0_.outerIndexPtr();
-  std::fill(outer, outer + n + 1, 0);
-  for (std::size_t i = 0; i < kept; ++i) {
-    ++outer[triplets_[i].column + 1];
-    K0_.innerIndexPtr()[i] = triplets_[i].row;
-    K0_.valuePtr()[i] = triplets_[i].value;
-  }
-  for (Index i = 0; i < n; ++i) outer[i + 1] += outer[i];
-  K_ = K0_;
+  for (Index i = nv; i < size(); ++i) triplets_.emplace_back(i, i, 0.0);
 }
 
 Index KktSystem::slot(Index row, Index column) const {
@@ -294,6 +261,7 @@ void KktSystem::residual(const VecX& u, VecX& r) const {
 }
 
 bool KktSystem::factorize() {
+  trusted_ = false;
   if (eliminate_) {
     if (form_.factorize(*cones_, 0, symmetric_)) return true;
     build_saddle();
@@ -337,6 +305,7 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
   };
   const auto refine = [&] {
     apply(rhs, du);
+    if (eliminate_ && trusted_) return 0.0;
     double last = std::numeric_limits<double>::infinity();
     for (int i = 0; i <= refinements; ++i) {
       if (eliminate_) {
@@ -347,6 +316,8 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
         defect_.noalias() -= K_ * du;
       }
       const double error = defect_.size() > 0 ? defect_.cwiseAbs().maxCoeff() : 0.0;
+      if (i == 0 && eliminate_)
+        trusted_ = error <= refined * refined * size;  // with digits to spare
       // Not better than before: the last correction was noise.
       if (!(error < last)) {
         if (i > 0) du -= correction_;

@@ -55,15 +55,10 @@ class KktSystem {
   void scale(const Solution& x, VecX& u) const;
 
  private:
-  struct Triplet {
-    Index row, column;
-    double value;
-  };
   void choose_scales(const CanonicalProblem& problem);
   void list_cones(const CanonicalProblem& problem, ConeSet& cones);
   void build_saddle();
   void assemble(const CanonicalProblem& problem, const ConeSet& cones);
-  void compress();
   Index slot(Index row, Index column) const;
   bool factorize_saddle();
   void soften();
@@ -77,13 +72,13 @@ class KktSystem {
   std::vector<char> off_;           // rows of λ switched off: Zero laws, tangents without friction
   std::vector<double> low_, high_;  // bounds of λ entry by entry, scaled; of a cone's axis: 0
   bool exact_ = false, symmetric_ = true;
-  std::vector<Triplet> triplets_, sorted_;
-  std::vector<Index> count_;
+  std::vector<Eigen::Triplet<double, Index>> triplets_;
   SparseMatrix K0_, K_;
   std::vector<Index> slots_;                     // where cone i's block goes in K
   std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
   std::vector<char> mark_;
   bool softened_ = false, eliminate_ = false;
+  bool trusted_ = false;  // velocity form: the first solve with this factor needed no refinement
   VelocityForm form_;
   KktFactor factor_;
   VecX defect_, correction_;
