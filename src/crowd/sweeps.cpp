@@ -232,17 +232,19 @@ class Run {
 
   double error(const SweepChange& change) const { return std::sqrt(change.most) / settings_.speed; }
 
-  /// Nesterov's sequence, set back whenever the change of a sweep grows.
+  /// Nesterov's sequence, set back where the change of the sweeps grows.
   struct Momentum {
-    double t = 1, last = std::numeric_limits<double>::infinity();
+    double t = 1, change = std::numeric_limits<double>::infinity();
   };
 
   void push_on(Momentum& m, const SweepChange& change) {
-    if (change.squares > m.last) {
-      m.t = std::max(1.0, settings_.set_back * m.t);
+    const double old = std::isfinite(m.change) ? m.change : change.squares;
+    const double now = settings_.memory * old + (1 - settings_.memory) * change.squares;
+    if (now > m.change) {
+      m.t = std::max(1.0, m.t * std::pow(m.change / now, settings_.set_back));
       ++result_.restarts;
     }
-    m.last = change.squares;
+    m.change = now;
     const double next = 0.5 * (1 + std::sqrt(1 + 4 * m.t * m.t));
     const T beta = static_cast<T>((m.t - 1) / next);
     m.t = next;

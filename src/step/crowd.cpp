@@ -52,10 +52,14 @@ bool has_crowd(StepRun& run) {
   return false;
 }
 
-/// Where sweeps go on until a tolerance is reached, this saves a fifth to two fifths of them.
-/// Thirty sweeps, and those of a rigid law that another solver follows, end nearer with a sequence
-/// that starts anew.
-constexpr double kSetBack = 0.6;
+/// Momentum of sweeps that go on until a tolerance is reached. Where a pile is about to slide the
+/// change grows slowly for hundreds of sweeps without turning round, and where contacts open and
+/// close it jumps: a sequence that starts anew in each of them is no momentum at all. Thirty
+/// sweeps, and those of a rigid law that another solver follows, end nearer with one that does.
+void keep_momentum(SweepSettings& settings) {
+  settings.memory = 0.9;
+  settings.set_back = 50;
+}
 
 /// What the words promise, where no setting says otherwise; docs/run.md has the same table.
 /// `contacts`: of a crowd that one process steps; that of a crew is cut into cells however many.
@@ -69,7 +73,7 @@ SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
   out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
   // Without a tolerance of its own `fast` is a number of sweeps.
   out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
-  if (!fast) out.set_back = kSetBack;
+  if (!fast) keep_momentum(out);
   // Sweeps alone take thousands where a pile moves, or go round in a cycle: those of few contacts
   // lead Newton's method to its basin.
   const bool tight = out.tolerance < out.newton_from;
@@ -77,6 +81,8 @@ SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
   if (few && !out.single) {
     out.newton_steps = 30;
     out.patience = 300;
+  } else if (!fast) {
+    out.patience = 1000;  // what gets there halves its change sooner
   }
   return out;
 }
@@ -590,14 +596,12 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                     c.impulse, torque);
   }
   // A tenth of the tolerance: the judge has its own measure.
-  const SweepResult result =
-      solve_sweeps(work.crowd.problem,
-                   {.max_sweeps = kExactSweeps,
-                    .tolerance = 0.1 * run.settings.solver.tolerance,
-                    .speed = reference_speed(run, dt),
-                    .set_back = contacts.size() < kManyContacts ? 0 : kSetBack,
-                    .patience = kExactPatience},
-                   work.crowd.sweeps);
+  SweepSettings settings{.max_sweeps = kExactSweeps,
+                         .tolerance = 0.1 * run.settings.solver.tolerance,
+                         .speed = reference_speed(run, dt),
+                         .patience = kExactPatience};
+  if (contacts.size() >= kManyContacts) keep_momentum(settings);
+  const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
   if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {
