@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/refill.hpp"
 #include "crowd/sweeps_data.hpp"
 #include "crowd/sweeps_newton.hpp"
 #include "crowd/sweeps_pack.hpp"
@@ -177,8 +178,8 @@ class Run {
 
   void pack() {
     const std::size_t lanes = kSweepBatch * plan_.batches;
-    x_.data.resize((result_.round ? int{RoundField::kCount} : int{GeneralField::kCount}) * lanes);
-    x_.lambda.resize((result_.round ? kRoundImpulses : kGeneralImpulses) * lanes);
+    refill(x_.data, (result_.round ? int{RoundField::kCount} : int{GeneralField::kCount}) * lanes);
+    refill(x_.lambda, (result_.round ? kRoundImpulses : kGeneralImpulses) * lanes);
     pack_bodies(p_, plan_, x_.bodies);
     parallel_for(plan_.tasks.size(), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t t = begin; t < end; ++t) {

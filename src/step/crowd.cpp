@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/refill.hpp"
 #include "collision/changed_contacts.hpp"
 #include "force/free_rotation_kernel.hpp"
 #include "orthant/base/parallel.hpp"
@@ -277,7 +278,7 @@ void fill_contacts(const Filling& filling) {
   const auto& contacts = work.detected.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
   if (filling.cut) find_cells(run, filling.gravity, filling.edge);
-  crowd.contacts.resize(contacts.size());
+  refill(crowd.contacts, contacts.size());
   const double scale = filling.dt / run.settings.h;
   parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
     Materials materials(run);
@@ -424,7 +425,7 @@ void keep_crowd(StepRun& run, double dt) {
                       });
   for (std::size_t i = 0; i + 1 < kept.size(); ++i) kept[i + 1] += kept[i];
   run.warm.joints.setZero(0);
-  run.warm.contacts.resize(kept.back());
+  refill(run.warm.contacts, kept.back());
   parallel_for_chunks(contacts.size(), kContactGrain,
                       [&](std::size_t begin, std::size_t end, std::size_t chunk) {
                         std::size_t next = kept[chunk];
@@ -444,10 +445,14 @@ void keep_crowd(StepRun& run, double dt) {
 void write_velocities(StepRun& run) {
   VecX& v = run.work.solved.solution.v;
   v.resize(run.model.dynamic_v_size());
-  for (Index i = 0; i < run.model.dynamic_count(); ++i) {
-    v.segment<3>(6 * i) = run.work.crowd.problem.bodies[i + 1].v;
-    v.segment<3>(6 * i + 3) = run.work.crowd.problem.bodies[i + 1].omega;
-  }
+  const auto count = static_cast<std::size_t>(run.model.dynamic_count());
+  parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const SweepBody& body = run.work.crowd.problem.bodies[i + 1];
+      v.segment<3>(6 * static_cast<Index>(i)) = body.v;
+      v.segment<3>(6 * static_cast<Index>(i) + 3) = body.omega;
+    }
+  });
 }
 
 /// q ⊞ dt v⁺ for bodies near others, second-order flight for those without any contact; overlaps
@@ -465,6 +470,9 @@ void advance_crowd(StepRun& run, double dt) {
     double here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const SweepContact& c = crowd.contacts[i];
+      for (const std::int32_t body : {c.a, c.b})
+        std::atomic_ref(work.displacement.touched[static_cast<std::size_t>(body)])
+            .store(1, std::memory_order_relaxed);
       if (work.crowd.crew != nullptr && !work.crowd.crew->mine(c.cell)) continue;
       const double gap =
           i < contacts.size() ? contacts[i].gap : work.crowd.turned_gaps[i - contacts.size()];
@@ -474,18 +482,19 @@ void advance_crowd(StepRun& run, double dt) {
     while (here > most && !deepest.compare_exchange_weak(most, here)) {
     }
   });
-  for (const SweepContact& c : crowd.contacts)
-    work.displacement.touched[static_cast<std::size_t>(c.a)] =
-        work.displacement.touched[static_cast<std::size_t>(c.b)] = 1;
   run.report.deepest = deepest;
   work.displacement.delta = dt * run.x.v;  // kinematic bodies
   work.displacement.delta.head(n) = dt * work.solved.solution.v;
   if (model.law() == LawOfMotion::Inertial) {
     work.flight.resize(n);
     free_flight(work.detected.assembly.dynamics, work.solved.solution.v, dt, work.flight);
-    for (Index i = 0; i < model.dynamic_count(); ++i)
-      if (!work.displacement.touched[static_cast<std::size_t>(i) + 1])
-        work.displacement.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
+    const auto count = static_cast<std::size_t>(model.dynamic_count());
+    parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        if (!work.displacement.touched[i + 1])
+          work.displacement.delta.segment<6>(6 * static_cast<Index>(i)) =
+              work.flight.segment<6>(6 * static_cast<Index>(i));
+    });
   }
   boxplus(model, run.x.q, work.displacement.delta, run.x.q);
   run.x.v.head(n) = work.solved.solution.v;
