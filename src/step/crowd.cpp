@@ -21,12 +21,15 @@ namespace orthant::internal {
 namespace {
 
 constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
+/// Contacts from which on an island is not small.
+constexpr std::int32_t kHeapContacts = 25;
 /// Velocities updated in place drift: in single precision more sweeps do not get below this.
 constexpr double kSingleTolerance = 3e-3;
 
-/// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
-/// between. So have many contacts together: their canonical problem would take more memory than all
-/// else of the step.
+/// Islands that are not small have the contacts of a crowd together: bodies that contacts connect,
+/// whatever stands still between. Twenty heaps that grow into one another are as dear to solve
+/// exactly as the one they become. So have many contacts together, however small their islands:
+/// their canonical problem would take more memory than all else of the step.
 bool has_crowd(StepRun& run) {
   if (run.work.detected.contacts.contacts.size() >= kManyContacts) return true;
   std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
@@ -48,9 +51,13 @@ bool has_crowd(StepRun& run) {
       up[second] = first;
       size[first] += size[second];
     }
-    if (++size[first] >= static_cast<std::int32_t>(kCrowdContacts)) return true;
+    ++size[first];
   }
-  return false;
+  std::size_t contacts = 0;
+  for (std::size_t i = 0; i < up.size(); ++i)
+    if (up[i] == static_cast<std::int32_t>(i) && size[i] >= kHeapContacts)
+      contacts += static_cast<std::size_t>(size[i]);
+  return contacts >= kCrowdContacts;
 }
 
 /// Momentum of sweeps that go on until a tolerance is reached. Where a pile is about to slide the
