@@ -64,8 +64,8 @@ bool has_crowd(StepRun& run) {
 /// change grows slowly for hundreds of sweeps without turning round, and where contacts open and
 /// close it jumps: a sequence that starts anew in each of them is no momentum at all. Thirty
 /// sweeps, and those of a rigid law that another solver follows, end nearer with one that does.
-void keep_momentum(SweepSettings& settings) {
-  settings.memory = 0.9;
+void keep_momentum(SweepSettings& settings, double memory) {
+  settings.memory = memory;
   settings.set_back = 50;
 }
 
@@ -81,7 +81,7 @@ SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
   out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
   // Without a tolerance of its own `fast` is a number of sweeps.
   out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
-  if (!fast) keep_momentum(out);
+  if (!fast) keep_momentum(out, 0.9);
   // Sweeps alone take thousands where a pile moves, or go round in a cycle: those of few contacts
   // lead Newton's method to its basin.
   const bool tight = out.tolerance < out.newton_from;
@@ -616,7 +616,7 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                          .tolerance = 0.1 * run.settings.solver.tolerance,
                          .speed = reference_speed(run, dt),
                          .patience = kExactPatience};
-  if (contacts.size() >= kManyContacts) keep_momentum(settings);
+  if (contacts.size() >= kManyContacts) keep_momentum(settings, 0.5);  // at rest it seldom grows
   const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
   if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
