@@ -55,9 +55,12 @@ void BroadPhase::sort_into_levels(std::span<const Bounds> boxes) {
   const Index n = static_cast<Index>(boxes.size());
   levels_.clear();
   level_of_.resize(n);
+  parallel_for(boxes.size(), kGrain, [&](std::size_t begin_of, std::size_t end) {
+    for (std::size_t i = begin_of; i < end; ++i) level_of_[i] = exponent_of(extent(boxes[i]));
+  });
   for (Index i = 0; i < n; ++i) {
     const double e = extent(boxes[i]);
-    const std::int32_t exponent = level_of_[i] = exponent_of(e);
+    const std::int32_t exponent = level_of_[i];
     // Few levels (a factor of 1000 in size is ten), so a linear search wins.
     auto level = std::find_if(levels_.begin(), levels_.end(),
                               [&](const Level& l) { return l.exponent >= exponent; });
@@ -121,11 +124,17 @@ void BroadPhase::sort_into_cells(std::span<const Bounds> boxes) {
     std::array<std::int32_t, 3> lo, hi;
     lo.fill(std::numeric_limits<std::int32_t>::max());
     hi.fill(std::numeric_limits<std::int32_t>::min());
+    parallel_for(static_cast<std::size_t>(level.count), kGrain,
+                 [&](std::size_t first, std::size_t last) {
+                   for (std::size_t k = first; k < last; ++k) {
+                     const Index i = by_level_[static_cast<std::size_t>(level.begin) + k];
+                     const Vec3 centre = 0.5 * (boxes[i].lo + boxes[i].hi);
+                     for (int d = 0; d < 3; ++d) at_[i][d] = cell_number(centre[d], level.size);
+                   }
+                 });
     for (Index k = 0; k < level.count; ++k) {
       const Index i = by_level_[level.begin + k];
-      const Vec3 centre = 0.5 * (boxes[i].lo + boxes[i].hi);
       for (int d = 0; d < 3; ++d) {
-        at_[i][d] = cell_number(centre[d], level.size);
         lo[d] = std::min(lo[d], at_[i][d]);
         hi[d] = std::max(hi[d], at_[i][d]);
       }
@@ -267,11 +276,10 @@ void BroadPhase::merge_sorted(Index count, std::vector<IndexPair>& pairs) {
   for (const auto& chunk : found_)
     for (const IndexPair& pair : chunk) pairs[begin_of_[pair.first]++] = pair;
   // begin_of_[i] is now the end of i's pairs.
-  Index begin = 0;
-  for (Index i = 0; i < count; ++i) {
-    std::sort(pairs.begin() + begin, pairs.begin() + begin_of_[i]);
-    begin = begin_of_[i];
-  }
+  parallel_for(static_cast<std::size_t>(count), kGrain, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      std::sort(pairs.begin() + (i > 0 ? begin_of_[i - 1] : 0), pairs.begin() + begin_of_[i]);
+  });
 }
 
 void BroadPhase::find_pairs(std::span<const Bounds> boxes, std::span<const unsigned char> moves,

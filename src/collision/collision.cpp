@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
+constexpr std::size_t kJoinGrain = 16, kSortedGrain = 2048;
 constexpr int kMaxSubSpheres = 128;
 constexpr Index kManyCorners = 16;  // of a hull whose own box is turned instead of its corners
 constexpr int kMaxAdvances = 32;    // of the flight of a fast pair
@@ -39,6 +41,16 @@ Vec3 plane_normal(const ShapeInstance& shape, const Pose& X_WS) {
   return rotate(X_WS.p, shape.planar() ? Vec3(Vec3::UnitY()) : Vec3(Vec3::UnitZ()));
 }
 
+template <class T, class Before>
+bool is_sorted_by(std::span<T> list, const Before& before) {
+  std::atomic<bool> sorted{true};
+  parallel_for(list.size(), kSortedGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = std::max<std::size_t>(begin, 1); i < end; ++i)
+      if (before(list[i], list[i - 1])) sorted = false;
+  });
+  return sorted;
+}
+
 void order_shapes(const Model& model, CollisionWorkspace& work) {
   const auto shapes = model.shapes();
   const auto before = [&](Index i, Index j) {
@@ -46,14 +58,16 @@ void order_shapes(const Model& model, CollisionWorkspace& work) {
     return a != b ? a < b : shapes[i].ordinal < shapes[j].ordinal;
   };
   work.order.clear();
-  for (const bool planes : {false, true}) {
-    const auto begin = static_cast<std::ptrdiff_t>(work.order.size());
-    for (std::size_t i = 0; i < shapes.size(); ++i)
-      if (is_half_space(shapes[i]) == planes) work.order.push_back(static_cast<Index>(i));
-    if (!planes) work.bounded = static_cast<Index>(work.order.size());
-    if (!std::is_sorted(work.order.begin() + begin, work.order.end(), before))
-      std::sort(work.order.begin() + begin, work.order.end(), before);
-  }
+  thread_local std::vector<Index> planes;
+  planes.clear();
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    (is_half_space(shapes[i]) ? planes : work.order).push_back(static_cast<Index>(i));
+  work.bounded = static_cast<Index>(work.order.size());
+  work.order.insert(work.order.end(), planes.begin(), planes.end());
+  const std::span all(work.order);
+  const auto bounded = static_cast<std::size_t>(work.bounded);
+  for (const std::span<Index> part : {all.first(bounded), all.subspan(bounded)})
+    if (!is_sorted_by(part, before)) std::sort(part.begin(), part.end(), before);
 }
 
 /// Bounds of a placed shape; not less than what it needs. Hulls of many corners turn the box they
@@ -135,10 +149,11 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
 /// Brings every box into the periodic one, and adds images of those that stick out: of two boxes
 /// that meet across a side at least one does.
 void wrap_boxes(const Model& model, const PeriodicBox& box, CollisionWorkspace& work) {
-  work.wrap.assign(work.order.size(), Vec3::Zero());
+  work.wrap.clear();
   work.ghost_of.clear();
   work.ghost.clear();
   if (!box.any()) return;
+  work.wrap.assign(work.order.size(), Vec3::Zero());
   const Vec3 period = box.hi - box.lo;
   for (Index i = 0; i < work.bounded; ++i) {
     Bounds& b = work.boxes[i];
@@ -206,11 +221,27 @@ void resolve_images(CollisionWorkspace& work) {
   work.moves.resize(work.bounded);
 }
 
+/// Lists of chunks, one behind the other.
+void join(std::span<const std::vector<Contact>> lists, std::vector<Contact>& out) {
+  thread_local std::vector<std::size_t> kept;
+  std::vector<std::size_t>& begin = kept;  // of this thread, also in the loop
+  begin.assign(lists.size() + 1, 0);
+  for (std::size_t c = 0; c < lists.size(); ++c) begin[c + 1] = begin[c] + lists[c].size();
+  out.resize(begin.back());
+  parallel_for(lists.size(), kJoinGrain, [&](std::size_t first, std::size_t last) {
+    for (std::size_t c = first; c < last; ++c)
+      std::copy(lists[c].begin(), lists[c].end(),
+                out.begin() + static_cast<std::ptrdiff_t>(begin[c]));
+  });
+}
+
 /// Half-spaces touch everything on their side: one comparison with each box. All pairs in the order
 /// of their keys, as far as the bodies tell.
 void add_half_space_pairs(const Model& model, std::span<const unsigned char> changed,
                           const CollisionSettings& settings, CollisionWorkspace& work) {
   work.half_space_pairs.clear();
+  thread_local std::vector<unsigned char> kept;
+  std::vector<unsigned char>& near = kept;  // of this thread, also in the loop; by bounded shape
   const Index count = static_cast<Index>(work.order.size());
   for (Index p = work.bounded; p < count; ++p) {
     const ShapeInstance& shape = model.shapes()[work.order[p]];
@@ -220,15 +251,20 @@ void add_half_space_pairs(const Model& model, std::span<const unsigned char> cha
     const Vec3 n = plane_normal(shape, plane.X_WS);
     double reach = plane.motion.turn;
     for (const Vec3& shift : plane.motion.shift) reach += std::max(0.0, n.dot(shift));
-    for (Index i = 0; i < work.bounded; ++i) {
-      if (!work.moves[i] && !plane_moves) continue;
-      const Vec3 centre = 0.5 * (work.boxes[i].lo + work.boxes[i].hi);
-      const Vec3 half = 0.5 * (work.boxes[i].hi - work.boxes[i].lo);
-      // The box was grown by half its share of the margin; the plane has no width to add the rest.
-      const double rest = 0.5 * settings.margin * work.placed[i].width + reach;
-      if (n.dot(centre - plane.X_WS.x) - n.cwiseAbs().dot(half) <= rest)
-        work.half_space_pairs.push_back({i, p});
-    }
+    near.assign(static_cast<std::size_t>(work.bounded), 0);
+    parallel_for(near.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (!work.moves[i] && !plane_moves) continue;
+        const Vec3 centre = 0.5 * (work.boxes[i].lo + work.boxes[i].hi);
+        const Vec3 half = 0.5 * (work.boxes[i].hi - work.boxes[i].lo);
+        // The box was grown by half its share of the margin; the plane has no width to add the
+        // rest.
+        const double rest = 0.5 * settings.margin * work.placed[i].width + reach;
+        near[i] = n.dot(centre - plane.X_WS.x) - n.cwiseAbs().dot(half) <= rest;
+      }
+    });
+    for (Index i = 0; i < work.bounded; ++i)
+      if (near[static_cast<std::size_t>(i)] != 0) work.half_space_pairs.push_back({i, p});
   }
   const auto before = [&](const IndexPair& x, const IndexPair& y) {
     const auto key = [&](const IndexPair& pair) {
@@ -540,8 +576,8 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   add_half_space_pairs(model, changed, settings, work);
 
   const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);
-  contacts.contacts.clear();
   const bool alone = thread_count() == 1;  // then chunks come in order and need not wait
+  if (alone) contacts.contacts.clear();
   if (!alone && work.found.size() < chunks) work.found.resize(chunks);
   parallel_for_chunks(
       work.pairs.size(), kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
@@ -551,11 +587,10 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
         for (std::size_t i = begin; i < end; ++i)
           narrow_phase(model, parameters, work.pairs[i], settings, work, last, found);
       });
-  for (std::size_t c = 0; !alone && c < chunks; ++c)
-    contacts.contacts.insert(contacts.contacts.end(), work.found[c].begin(), work.found[c].end());
+  if (!alone) join(std::span(work.found).first(chunks), contacts.contacts);
   // Only bodies of several shapes are out of place.
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };
-  if (!std::is_sorted(contacts.contacts.begin(), contacts.contacts.end(), before))
+  if (!is_sorted_by(std::span(contacts.contacts), before))
     std::sort(contacts.contacts.begin(), contacts.contacts.end(), before);
 }
 

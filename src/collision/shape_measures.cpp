@@ -3,29 +3,45 @@
 #include "collision/shape_measures.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
+#include "orthant/base/parallel.hpp"
 #include "orthant/collision/collision.hpp"
 
 namespace orthant {
+namespace {
+
+constexpr std::size_t kShapeGrain = 4096, kValueGrain = 65536;
+
+}  // namespace
 
 bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const {
   if (shapes_.size() != model.shapes().size() || turning_.size() != model.bodies().size() ||
       values_.size() != parameters.values.size())
     return false;
-  for (std::size_t i = 0; i < shapes_.size(); ++i) {
-    const Shape& shape = model.shapes()[i].shape;
-    if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
-      return false;
-  }
+  std::atomic<bool> same{true};
+  parallel_for(shapes_.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Shape& shape = model.shapes()[i].shape;
+      if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
+        same = false;
+    }
+  });
   // Bit by bit: hulls have hundreds of numbers, and this is asked in every step. Gravity may turn.
-  const auto same_from = [&](Index begin, Index end) {
-    return std::memcmp(values_.data() + begin, parameters.values.data() + begin,
-                       static_cast<std::size_t>(end - begin) * sizeof(double)) == 0;
+  const auto compare = [&](Index first, Index last) {
+    parallel_for(static_cast<std::size_t>(last - first), kValueGrain,
+                 [&](std::size_t begin, std::size_t end) {
+                   const Index at = first + static_cast<Index>(begin);
+                   if (std::memcmp(values_.data() + at, parameters.values.data() + at,
+                                   (end - begin) * sizeof(double)) != 0)
+                     same = false;
+                 });
   };
-  return same_from(0, model.gravity()) &&
-         same_from(model.gravity() + 3, static_cast<Index>(values_.size()));
+  compare(0, model.gravity());
+  compare(model.gravity() + 3, static_cast<Index>(values_.size()));
+  return same;
 }
 
 void ShapeMeasures::update(const Model& model, const Parameters& parameters) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/refill.hpp"
 #include "crowd/sweeps_data.hpp"
 #include "crowd/sweeps_newton.hpp"
 #include "crowd/sweeps_pack.hpp"
@@ -177,8 +178,8 @@ class Run {
 
   void pack() {
     const std::size_t lanes = kSweepBatch * plan_.batches;
-    x_.data.resize((result_.round ? int{RoundField::kCount} : int{GeneralField::kCount}) * lanes);
-    x_.lambda.resize((result_.round ? kRoundImpulses : kGeneralImpulses) * lanes);
+    refill(x_.data, (result_.round ? int{RoundField::kCount} : int{GeneralField::kCount}) * lanes);
+    refill(x_.lambda, (result_.round ? kRoundImpulses : kGeneralImpulses) * lanes);
     pack_bodies(p_, plan_, x_.bodies);
     parallel_for(plan_.tasks.size(), 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t t = begin; t < end; ++t) {
@@ -232,17 +233,19 @@ class Run {
 
   double error(const SweepChange& change) const { return std::sqrt(change.most) / settings_.speed; }
 
-  /// Nesterov's sequence, set back whenever the change of a sweep grows.
+  /// Nesterov's sequence, set back where the change of the sweeps grows.
   struct Momentum {
-    double t = 1, last = std::numeric_limits<double>::infinity();
+    double t = 1, change = std::numeric_limits<double>::infinity();
   };
 
   void push_on(Momentum& m, const SweepChange& change) {
-    if (change.squares > m.last) {
-      m.t = std::max(1.0, settings_.set_back * m.t);
+    const double old = std::isfinite(m.change) ? m.change : change.squares;
+    const double now = settings_.memory * old + (1 - settings_.memory) * change.squares;
+    if (now > m.change) {
+      m.t = std::max(1.0, m.t * std::pow(m.change / now, settings_.set_back));
       ++result_.restarts;
     }
-    m.last = change.squares;
+    m.change = now;
     const double next = 0.5 * (1 + std::sqrt(1 + 4 * m.t * m.t));
     const T beta = static_cast<T>((m.t - 1) / next);
     m.t = next;

@@ -93,10 +93,10 @@ struct SweepSettings {
   double compliance = 0;  ///< ε: of the contact's own diagonal [-]
   bool single = false;    ///< in single precision: for tolerances of 3e-3 and more
   bool momentum = true;
-  /// What is left of the length of the momentum's sequence when the change of a sweep has grown; 0:
-  /// it starts anew. Where a pile is about to slide the change grows slowly, without turning round,
-  /// for hundreds of sweeps, and a sequence that starts anew in each is no momentum at all.
-  double set_back = 0;
+  /// The momentum is set back where c grows, the mean of the squared change over the last sweeps,
+  /// `memory` of it old: the length of its sequence is multiplied by (c_before/c)^set_back. Without
+  /// memory and with an infinite power it starts anew whenever a sweep changes more than the last.
+  double memory = 0, set_back = std::numeric_limits<double>::infinity();
   /// End as Stalled when the change of a sweep has not halved in this many; 0: never.
   int patience = 0;
   /// Newton's method (contacts that yield, one process): tried where the error is below

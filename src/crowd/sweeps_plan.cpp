@@ -9,6 +9,7 @@
 #include <limits>
 #include <tuple>
 
+#include "base/refill.hpp"
 #include "orthant/base/mix.hpp"
 #include "orthant/base/parallel.hpp"
 
@@ -21,7 +22,7 @@ constexpr int kWindow = 64;  // batches that are open at the same time
 /// another are mostly of one cell.
 void number_cells(const SweepProblem& p, SweepPlan& plan) {
   plan.cells.clear();
-  plan.slot_of.resize(p.contacts.size());
+  refill(plan.slot_of, p.contacts.size());
   const std::size_t mask = std::bit_ceil(2 * p.contacts.size() + 1) - 1;
   plan.table.assign(mask + 1, -1);
   std::int32_t last = -1;
@@ -81,7 +82,7 @@ void find_tasks(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
     total += task.end;
     task.end = task.begin;
   }
-  plan.order.resize(total);
+  refill(plan.order, total);
   for (std::size_t i = 0; i < plan.slot_of.size(); ++i)
     if (plan.slot_of[i] >= 0)
       plan.order[plan.tasks[static_cast<std::size_t>(plan.slot_of[i])].end++] =
@@ -179,7 +180,7 @@ void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
 void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
   find_tasks(p, crew, plan);
   plan.used.assign(p.bodies.size(), 0);
-  plan.lane_of.resize(p.contacts.size());
+  refill(plan.lane_of, p.contacts.size());
   // Tasks of one colour share no body that moves; those of others do.
   for (int colour = 0; colour < kSweepColours; ++colour) {
     const std::size_t first = plan.colours[colour];

@@ -4,10 +4,13 @@
 
 #include "force/balance_kernel.hpp"
 #include "orthant/base/assert.hpp"
+#include "orthant/base/parallel.hpp"
 
 namespace orthant::internal {
 
 namespace {
+
+constexpr std::size_t kBodyGrain = 1024;
 
 bool moves(const Model& model, BodyId id) { return id != kWorld && model.body(id).v_size > 0; }
 bool is_planar(const Model& model, BodyId id) { return id != kWorld && model.body(id).planar; }
@@ -30,11 +33,14 @@ Index columns(const Model& model, BodyId id) {
 
 void add_gravity(const Model& model, const Parameters& parameters, VecX& f) {
   const double* g = parameters.values.data() + model.gravity();
-  for (const BodyId id : model.dynamic_bodies()) {
-    const Body& body = model.body(id);
-    const double mass = parameters[body.mass];
-    for (int i = 0; i < (body.planar ? 2 : 3); ++i) f[body.v_begin + i] += mass * g[i];
-  }
+  const std::span<const BodyId> bodies = model.dynamic_bodies();
+  parallel_for(bodies.size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (const BodyId id : bodies.subspan(begin, end - begin)) {
+      const Body& body = model.body(id);
+      const double mass = parameters[body.mass];
+      for (int i = 0; i < (body.planar ? 2 : 3); ++i) f[body.v_begin + i] += mass * g[i];
+    }
+  });
 }
 
 void add_one(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,

@@ -396,22 +396,29 @@ void add_gyroscopic(const Model& model, const Parameters& parameters, const VecX
   }
 }
 
+namespace {
+
+template <class Term>
+double sum_over_bodies(const Model& model, Term&& term) {
+  thread_local std::vector<double> partial;
+  const std::span<const BodyId> bodies = model.dynamic_bodies();
+  return parallel_sum(bodies.size(), kGrain, partial,
+                      [&](std::size_t i) { return term(model.body(bodies[i])); });
+}
+
+}  // namespace
+
 double kinetic_energy(const Model& model, const Parameters& parameters, const VecX& q,
                       const VecX& v) {
-  double energy = 0;
-  for (const BodyId id : model.dynamic_bodies()) {
-    const Body& body = model.body(id);
+  double energy = sum_over_bodies(model, [&](const Body& body) {
     const double mass = parameters[body.mass];
     const double* u = v.data() + body.v_begin;
     const double* I = parameters.values.data() + body.inertia;
-    if (body.planar) {
-      energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1]) + I[0] * u[2] * u[2]);
-      continue;
-    }
+    if (body.planar) return 0.5 * (mass * (u[0] * u[0] + u[1] * u[1]) + I[0] * u[2] * u[2]);
     const Vec3 omega = rotate(conjugate(body_pose(body, q.data()).p), Vec3(u[3], u[4], u[5]));
-    energy += 0.5 * (mass * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) +
-                     omega.dot(inertia_matrix(I) * omega));
-  }
+    return 0.5 * (mass * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) +
+                  omega.dot(inertia_matrix(I) * omega));
+  });
   for (const Joint& joint : model.joints())
     if (joint.armature != kNone) {
       const double rate = internal::joint_speed(model, parameters, q, v, joint);
@@ -422,13 +429,11 @@ double kinetic_energy(const Model& model, const Parameters& parameters, const Ve
 
 double potential_energy(const Model& model, const Parameters& parameters, const VecX& q, double t) {
   const double* g = parameters.values.data() + model.gravity();
-  double energy = 0;
-  for (const BodyId id : model.dynamic_bodies()) {
-    const Body& body = model.body(id);
+  double energy = sum_over_bodies(model, [&](const Body& body) {
     double height = 0;
     for (int i = 0; i < (body.planar ? 2 : 3); ++i) height -= g[i] * q[body.q_begin + i];
-    energy += parameters[body.mass] * height;
-  }
+    return parameters[body.mass] * height;
+  });
   const VecX at_rest;
   internal::for_each_spring(model, parameters, q, at_rest,
                             [&](const SpringElement& e) { energy += e.energy; });

@@ -4,13 +4,20 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <atomic>
 
 #include "model/material_kernel.hpp"
 #include "model/rules.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
 
 namespace orthant {
+namespace {
+
+constexpr std::size_t kBodyGrain = 1024;
+
+}  // namespace
 
 namespace internal {
 
@@ -155,17 +162,19 @@ Parameters Model::default_parameters() const {
 void boxplus(const Model& model, const VecX& q, const VecX& delta, VecX& out) {
   ORTHANT_ASSERT(q.size() == model.q_size() && delta.size() == model.v_size());
   if (&out != &q) out = q;
-  for (const Body& body : model.bodies()) {
-    if (body.v_begin == kNone) continue;
-    double* x = out.data() + body.q_begin;
-    const double* d = delta.data() + body.v_begin;
-    for (int i = 0; i < 3; ++i) x[i] += d[i];
-    if (body.planar) continue;
-    const Vec3 turn(d[3], d[4], d[5]);
-    if (turn == Vec3::Zero()) continue;  // a body at rest keeps its bits
-    const Quat p = boxplus(Quat{x[3], x[4], x[5], x[6]}, turn);
-    x[3] = p.w, x[4] = p.x, x[5] = p.y, x[6] = p.z;
-  }
+  parallel_for(model.bodies().size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (const Body& body : model.bodies().subspan(begin, end - begin)) {
+      if (body.v_begin == kNone) continue;
+      double* x = out.data() + body.q_begin;
+      const double* d = delta.data() + body.v_begin;
+      for (int i = 0; i < 3; ++i) x[i] += d[i];
+      if (body.planar) continue;
+      const Vec3 turn(d[3], d[4], d[5]);
+      if (turn == Vec3::Zero()) continue;  // a body at rest keeps its bits
+      const Quat p = boxplus(Quat{x[3], x[4], x[5], x[6]}, turn);
+      x[3] = p.w, x[4] = p.x, x[5] = p.y, x[6] = p.z;
+    }
+  });
   for_each_moving_node(model, [&](Index q_at, Index v_at, int dim) {
     for (int i = 0; i < dim; ++i) out[q_at + i] += delta[v_at + i];
   });
@@ -215,18 +224,26 @@ void validate(const Model& model, const State& state, std::string_view where) {
                      static_cast<double>(state.v.size()));
   }
   internal::need_finite(at, "t", state.t);
+  // What is wrong is said of the first body that is not good.
+  const auto good = [&](const Body& body) {
+    return state.q.segment(body.q_begin, body.q_size).allFinite() &&
+           (body.v_size == 0 ||  // v_begin is then no place in v
+            state.v.segment(body.v_begin, body.v_size).allFinite()) &&
+           (body.planar || std::abs(state.q.segment<4>(body.q_begin + 3).norm() - 1) <= 1e-6);
+  };
+  std::atomic<bool> all{true};
+  parallel_for(model.bodies().size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (const Body& body : model.bodies().subspan(begin, end - begin))
+      if (!good(body)) all = false;
+  });
   for (const Body& body : model.bodies()) {
-    const bool finite = state.q.segment(body.q_begin, body.q_size).allFinite() &&
-                        (body.v_size == 0 ||  // v_begin is then no place in v
-                         state.v.segment(body.v_begin, body.v_size).allFinite());
-    const double norm = body.planar ? 1 : state.q.segment<4>(body.q_begin + 3).norm();
-    if (finite && std::abs(norm - 1) <= 1e-6) continue;
+    if (all || good(body)) continue;
     const std::string object = at + ", body '" + body.name + "'";
     for (Index i = 0; i < body.q_size; ++i)
       internal::need_finite(object, "q", state.q[body.q_begin + i]);
     for (Index i = 0; i < body.v_size; ++i)
       internal::need_finite(object, "v", state.v[body.v_begin + i]);
-    internal::refuse(object, "|quaternion|", "1", norm);
+    internal::refuse(object, "|quaternion|", "1", state.q.segment<4>(body.q_begin + 3).norm());
   }
   for (const FlexiblePart& part : model.flexible_parts())
     for (Index i = 0; i < part.node_count; ++i) {

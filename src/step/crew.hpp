@@ -10,7 +10,7 @@
 
 namespace orthant {
 
-/// Contacts of an island from which on a step is one of a crowd.
+/// Contacts of islands that are not small from which on a step is one of a crowd.
 constexpr std::size_t kCrowdContacts = 100;
 /// Contacts in all from which on a crowd is swept without factorisations: one costs more than
 /// hundreds of sweeps.

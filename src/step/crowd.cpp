@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/refill.hpp"
 #include "collision/changed_contacts.hpp"
 #include "force/free_rotation_kernel.hpp"
 #include "orthant/base/parallel.hpp"
@@ -20,12 +21,15 @@ namespace orthant::internal {
 namespace {
 
 constexpr std::size_t kContactGrain = 512, kBodyGrain = 1024;
+/// Contacts from which on an island is not small.
+constexpr std::int32_t kHeapContacts = 25;
 /// Velocities updated in place drift: in single precision more sweeps do not get below this.
 constexpr double kSingleTolerance = 3e-3;
 
-/// Some island has the contacts of a crowd: bodies that contacts connect, whatever stands still
-/// between. So have many contacts together: their canonical problem would take more memory than all
-/// else of the step.
+/// Islands that are not small have the contacts of a crowd together: bodies that contacts connect,
+/// whatever stands still between. Twenty heaps that grow into one another are as dear to solve
+/// exactly as the one they become. So have many contacts together, however small their islands:
+/// their canonical problem would take more memory than all else of the step.
 bool has_crowd(StepRun& run) {
   if (run.work.detected.contacts.contacts.size() >= kManyContacts) return true;
   std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
@@ -47,15 +51,23 @@ bool has_crowd(StepRun& run) {
       up[second] = first;
       size[first] += size[second];
     }
-    if (++size[first] >= static_cast<std::int32_t>(kCrowdContacts)) return true;
+    ++size[first];
   }
-  return false;
+  std::size_t contacts = 0;
+  for (std::size_t i = 0; i < up.size(); ++i)
+    if (up[i] == static_cast<std::int32_t>(i) && size[i] >= kHeapContacts)
+      contacts += static_cast<std::size_t>(size[i]);
+  return contacts >= kCrowdContacts;
 }
 
-/// Where sweeps go on until a tolerance is reached, this saves a fifth to two fifths of them.
-/// Thirty sweeps, and those of a rigid law that another solver follows, end nearer with a sequence
-/// that starts anew.
-constexpr double kSetBack = 0.6;
+/// Momentum of sweeps that go on until a tolerance is reached. Where a pile is about to slide the
+/// change grows slowly for hundreds of sweeps without turning round, and where contacts open and
+/// close it jumps: a sequence that starts anew in each of them is no momentum at all. Thirty
+/// sweeps, and those of a rigid law that another solver follows, end nearer with one that does.
+void keep_momentum(SweepSettings& settings, double memory) {
+  settings.memory = memory;
+  settings.set_back = 50;
+}
 
 /// What the words promise, where no setting says otherwise; docs/run.md has the same table.
 /// `contacts`: of a crowd that one process steps; that of a crew is cut into cells however many.
@@ -69,7 +81,7 @@ SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
   out.max_sweeps = s.crowd_sweeps > 0 ? s.crowd_sweeps : fast ? 30 : 600;
   // Without a tolerance of its own `fast` is a number of sweeps.
   out.min_sweeps = fast && s.crowd_tolerance == 0 ? out.max_sweeps : 1;
-  if (!fast) out.set_back = kSetBack;
+  if (!fast) keep_momentum(out, 0.9);
   // Sweeps alone take thousands where a pile moves, or go round in a cycle: those of few contacts
   // lead Newton's method to its basin.
   const bool tight = out.tolerance < out.newton_from;
@@ -77,6 +89,8 @@ SweepSettings promise_of(const StepSettings& s, std::size_t contacts) {
   if (few && !out.single) {
     out.newton_steps = 30;
     out.patience = 300;
+  } else if (!fast) {
+    out.patience = 1000;  // what gets there halves its change sooner
   }
   return out;
 }
@@ -271,7 +285,7 @@ void fill_contacts(const Filling& filling) {
   const auto& contacts = work.detected.contacts.contacts;
   match_contacts(contacts, run.warm, work.matched);
   if (filling.cut) find_cells(run, filling.gravity, filling.edge);
-  crowd.contacts.resize(contacts.size());
+  refill(crowd.contacts, contacts.size());
   const double scale = filling.dt / run.settings.h;
   parallel_for(contacts.size(), kContactGrain, [&](std::size_t begin, std::size_t end) {
     Materials materials(run);
@@ -418,7 +432,7 @@ void keep_crowd(StepRun& run, double dt) {
                       });
   for (std::size_t i = 0; i + 1 < kept.size(); ++i) kept[i + 1] += kept[i];
   run.warm.joints.setZero(0);
-  run.warm.contacts.resize(kept.back());
+  refill(run.warm.contacts, kept.back());
   parallel_for_chunks(contacts.size(), kContactGrain,
                       [&](std::size_t begin, std::size_t end, std::size_t chunk) {
                         std::size_t next = kept[chunk];
@@ -438,10 +452,14 @@ void keep_crowd(StepRun& run, double dt) {
 void write_velocities(StepRun& run) {
   VecX& v = run.work.solved.solution.v;
   v.resize(run.model.dynamic_v_size());
-  for (Index i = 0; i < run.model.dynamic_count(); ++i) {
-    v.segment<3>(6 * i) = run.work.crowd.problem.bodies[i + 1].v;
-    v.segment<3>(6 * i + 3) = run.work.crowd.problem.bodies[i + 1].omega;
-  }
+  const auto count = static_cast<std::size_t>(run.model.dynamic_count());
+  parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const SweepBody& body = run.work.crowd.problem.bodies[i + 1];
+      v.segment<3>(6 * static_cast<Index>(i)) = body.v;
+      v.segment<3>(6 * static_cast<Index>(i) + 3) = body.omega;
+    }
+  });
 }
 
 /// q ⊞ dt v⁺ for bodies near others, second-order flight for those without any contact; overlaps
@@ -459,6 +477,9 @@ void advance_crowd(StepRun& run, double dt) {
     double here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const SweepContact& c = crowd.contacts[i];
+      for (const std::int32_t body : {c.a, c.b})
+        std::atomic_ref(work.displacement.touched[static_cast<std::size_t>(body)])
+            .store(1, std::memory_order_relaxed);
       if (work.crowd.crew != nullptr && !work.crowd.crew->mine(c.cell)) continue;
       const double gap =
           i < contacts.size() ? contacts[i].gap : work.crowd.turned_gaps[i - contacts.size()];
@@ -468,18 +489,19 @@ void advance_crowd(StepRun& run, double dt) {
     while (here > most && !deepest.compare_exchange_weak(most, here)) {
     }
   });
-  for (const SweepContact& c : crowd.contacts)
-    work.displacement.touched[static_cast<std::size_t>(c.a)] =
-        work.displacement.touched[static_cast<std::size_t>(c.b)] = 1;
   run.report.deepest = deepest;
   work.displacement.delta = dt * run.x.v;  // kinematic bodies
   work.displacement.delta.head(n) = dt * work.solved.solution.v;
   if (model.law() == LawOfMotion::Inertial) {
     work.flight.resize(n);
     free_flight(work.detected.assembly.dynamics, work.solved.solution.v, dt, work.flight);
-    for (Index i = 0; i < model.dynamic_count(); ++i)
-      if (!work.displacement.touched[static_cast<std::size_t>(i) + 1])
-        work.displacement.delta.segment<6>(6 * i) = work.flight.segment<6>(6 * i);
+    const auto count = static_cast<std::size_t>(model.dynamic_count());
+    parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        if (!work.displacement.touched[i + 1])
+          work.displacement.delta.segment<6>(6 * static_cast<Index>(i)) =
+              work.flight.segment<6>(6 * static_cast<Index>(i));
+    });
   }
   boxplus(model, run.x.q, work.displacement.delta, run.x.q);
   run.x.v.head(n) = work.solved.solution.v;
@@ -590,14 +612,12 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                     c.impulse, torque);
   }
   // A tenth of the tolerance: the judge has its own measure.
-  const SweepResult result =
-      solve_sweeps(work.crowd.problem,
-                   {.max_sweeps = kExactSweeps,
-                    .tolerance = 0.1 * run.settings.solver.tolerance,
-                    .speed = reference_speed(run, dt),
-                    .set_back = contacts.size() < kManyContacts ? 0 : kSetBack,
-                    .patience = kExactPatience},
-                   work.crowd.sweeps);
+  SweepSettings settings{.max_sweeps = kExactSweeps,
+                         .tolerance = 0.1 * run.settings.solver.tolerance,
+                         .speed = reference_speed(run, dt),
+                         .patience = kExactPatience};
+  if (contacts.size() >= kManyContacts) keep_momentum(settings, 0.5);  // at rest it seldom grows
+  const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
   if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
   for (std::size_t i = 0; i < contacts.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "constraint/medium.hpp"
+#include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/flexible.hpp"
 #include "step/run.hpp"
@@ -24,28 +25,33 @@ constexpr std::size_t kPile = 100;
 /// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
 constexpr double kNoImpulse = 1e-9;
 
+constexpr std::size_t kBodyGrain = 1024;
+
 /// Where each body may go within dt: with its velocity now and with that after all applied forces.
 void find_motion(const StepRun& run, double dt, const VecX& v_free,
                  std::vector<BodyMotion>& motion) {
   const Model& model = run.model;
   const bool inertial = model.law() == LawOfMotion::Inertial;
-  motion.assign(model.bodies().size(), BodyMotion{});
-  for (std::size_t i = 0; i < model.bodies().size(); ++i) {
-    const Body& body = model.bodies()[i];
-    if (body.v_begin == kNone) continue;
-    const double radius = run.work.measures.turning(BodyId{static_cast<std::int32_t>(i)});
-    const double* now = run.x.v.data() + body.v_begin;
-    const double* free = body.is_dynamic() ? v_free.data() + body.v_begin : now;
-    const double* velocity[2] = {inertial ? now : free, free};
-    double spin = 0;
-    for (int k = 0; k < 2; ++k) {
-      const double* v = velocity[k];
-      motion[i].shift[k] = dt * Vec3(v[0], v[1], body.planar ? 0 : v[2]);
-      spin = std::max(spin, body.planar ? std::abs(v[2]) : Vec3(v[3], v[4], v[5]).norm());
+  motion.resize(model.bodies().size());
+  parallel_for(motion.size(), kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      motion[i] = {};
+      const Body& body = model.bodies()[i];
+      if (body.v_begin == kNone) continue;
+      const double radius = run.work.measures.turning(BodyId{static_cast<std::int32_t>(i)});
+      const double* now = run.x.v.data() + body.v_begin;
+      const double* free = body.is_dynamic() ? v_free.data() + body.v_begin : now;
+      const double* velocity[2] = {inertial ? now : free, free};
+      double spin = 0;
+      for (int k = 0; k < 2; ++k) {
+        const double* v = velocity[k];
+        motion[i].shift[k] = dt * Vec3(v[0], v[1], body.planar ? 0 : v[2]);
+        spin = std::max(spin, body.planar ? std::abs(v[2]) : Vec3(v[3], v[4], v[5]).norm());
+      }
+      // However fast it spins, a point is never farther from where it was than the diameter.
+      motion[i].turn = radius * std::min(dt * spin, 2.0);
     }
-    // However fast it spins, a point is never farther from where it was than the diameter.
-    motion[i].turn = radius * std::min(dt * spin, 2.0);
-  }
+  });
 }
 
 ContactRowSettings row_settings(const StepRun& run, double dt, bool located, std::size_t contacts) {

@@ -49,15 +49,15 @@ void check_fields(const StepSettings& s) {
           s.pyramid_directions);
 }
 
-/// Every step uses the parameters; only new numbers are looked at. Gravity may turn in every step,
-/// and has no rule but to be finite.
+/// Every step uses the parameters; only new numbers are looked at, and measured. Gravity may turn
+/// in every step, and has no rule but to be finite.
 void check_parameters_once(const StepRun& run) {
   const VecX& x = run.parameters.values;
-  if (run.work.checked == &run.model && run.work.measures.same(run.model, run.parameters) &&
-      x.segment<3>(run.model.gravity()).allFinite())
-    return;
-  validate(run.model, run.parameters, "parameters");
+  const bool same = run.work.measures.same(run.model, run.parameters);
+  if (run.work.checked != &run.model || !same || !x.segment<3>(run.model.gravity()).allFinite())
+    validate(run.model, run.parameters, "parameters");
   run.work.checked = &run.model;
+  if (!same) run.work.measures.update(run.model, run.parameters);
 }
 
 void check_arguments(const StepRun& run) {
@@ -127,7 +127,6 @@ StepReport run_step(const Model& model, const Parameters& parameters, const Step
     record->u = u;
     record->solves.clear();
   }
-  workspace.impl().measures.update(model, parameters);
   State& before = workspace.impl().before;
   before = state;
   run.work.swept = false;

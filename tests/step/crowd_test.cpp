@@ -254,7 +254,7 @@ TEST(Crowd, RefusesNumbersThatAreNotFinite) {
 
 TEST(Crowd, ExactAtRestIsSweptToTheRigidLaw) {
   World world(pile(144, Shape::sphere(kRadius)), Accuracy::Fast);
-  for (int i = 0; i < 200; ++i) (void)world.step();
+  for (int i = 0; i < 300; ++i) (void)world.step();  // until the last one lies
   world.settings.accuracy = Accuracy::Exact;
   world.settings.solver.tolerance = 1e-8;
   for (int i = 0; i < 20; ++i) (void)world.step();
@@ -328,6 +328,25 @@ TEST(Crowd, IslandsOfFewContactsAreExactUpToManyInAll) {
     EXPECT_EQ(report.accuracy, Accuracy::Exact);
     EXPECT_LE(report.residual, 1e-10);
   }
+}
+
+/// Columns of cubes, four contacts to a face, far apart.
+Model columns(int count, int height) {
+  ModelBuilder builder;
+  builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
+  for (int i = 0; i < count * height; ++i)
+    builder.add_body({.position = Vec3(0.5 * (i % count), 0, 0.05 + 0.1 * (i / count)),
+                      .shapes = {{.shape = Shape::box(0.05, 0.05, 0.05)}}});
+  return builder.build();
+}
+
+TEST(Crowd, HeapsThatAreNotSmallAreACrowdTogether) {
+  // Four columns of seven cubes are islands of 28 contacts, thirty columns of five those of 20.
+  World heaps(columns(4, 7), Accuracy::Fast), few(columns(3, 7), Accuracy::Fast),
+      small(columns(30, 5), Accuracy::Fast);
+  EXPECT_EQ(heaps.step().accuracy, Accuracy::Fast);
+  EXPECT_EQ(few.step().accuracy, Accuracy::Exact);
+  EXPECT_EQ(small.step().accuracy, Accuracy::Exact);
 }
 
 TEST(Crowd, BodiesThatFallTogetherDoNotMeetWhenTheLowerOneIsStopped) {
