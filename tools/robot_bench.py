@@ -8,7 +8,7 @@
 Scenes are those of `orthant new --urdf`: floor, posture, servos. MuJoCo gets the same file, posture and
 gains (position actuators, elliptic cones, implicitfast). Both run `--settle` seconds first. Processor time.
 `--gradients` adds what derivatives cost: one product backwards through a rollout per step, beside the step; and a
-step with its whole Jacobian (12 numbers per body; MuJoCo: centred differences in joint coordinates).
+step with its whole Jacobian in joint coordinates (MuJoCo: centred differences).
 """
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def gradient_times(scene, h, tolerance, settle, steps=100):
     for _ in range(3):
         tape.pull_back(by_v=weights)
     backward = 1e3 * (time.process_time() - begin) / (3 * steps)
-    record, states_only = ot.StepRecord(), ot.StepGradientSettings(by_parameters=False)
+    record, states_only, tree = ot.StepRecord(), ot.StepGradientSettings(by_parameters=False), ot.Articulation(model)
     begin = time.process_time()
     for _ in range(steps):
         ot.step(model, p, settings, x, warm, record=record)
-        ot.StepGradient(model, p, settings, record, states_only).jacobian()
+        ot.StepGradient(model, p, settings, record, states_only).joint_jacobian(tree, x)
     return backward, 1e3 * (time.process_time() - begin) / steps
 
 

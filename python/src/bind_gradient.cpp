@@ -186,7 +186,7 @@ void bind_solution_gradient(nb::module_& m) {
       .value("Clamp", KinkChoice::Clamp, "keep the contact closed")
       .value("Separate", KinkChoice::Separate, "let it go")
       .value("Average", KinkChoice::Average, "the mean of the two")
-      .value("Alternate", KinkChoice::Alternate, "every second one kept closed");
+      .value("Mixed", KinkChoice::Mixed, "between the two, each block in a share of its own");
   nb::enum_<ContactState>(m, "ContactState", "The set a block is in.")
       .value("Stick", ContactState::Stick)
       .value("Slide", ContactState::Slide)

@@ -12,7 +12,9 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/gradient/rollout.hpp"
 #include "orthant/gradient/step.hpp"
+#include "orthant/robot/step_jacobian.hpp"
 #include "settings.hpp"
+#include "state.hpp"
 
 namespace orthant::python {
 
@@ -388,6 +390,8 @@ class StepGradientHolder {
                   gradient) {}
   StepGradient& get() { return gradient_; }
   const Model& model() const { return nb::cast<const Model&>(keep_); }
+  const Parameters& parameters() const { return data_->parameters; }
+  const State& before() const { return data_->record.before; }
 
  private:
   struct Data {
@@ -474,6 +478,24 @@ void bind_step_gradient(nb::module_& m) {
           },
           nb::sig("def jacobian(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"),
           "A (2 v_size square) and B (2 v_size, control_count): d(q, v) = A d(q, v) + B du.")
+      .def(
+          "joint_jacobian",
+          [](StepGradientHolder& g, const Articulation& tree, const StateHolder& after) {
+            validate(g.model(), after.get());
+            if (tree.model().v_size() != g.model().v_size())
+              throw nb::value_error("tree: of another model");
+            StepJacobian j;
+            {
+              const nb::gil_scoped_release release;
+              j = step_jacobian(tree, g.parameters(), g.before(), after.get(), g.get());
+            }
+            return nb::make_tuple(to_numpy(RowMatX(j.A)), to_numpy(RowMatX(j.B)));
+          },
+          nb::arg("tree"), nb::arg("after"),
+          nb::sig("def joint_jacobian(self, tree: Articulation, after: State) -> "
+                  "tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"),
+          "The same in joint coordinates: A is 2 u_size square; `after`: the state the step led "
+          "to.")
       .def_prop_ro(
           "certificate", [](StepGradientHolder& g) { return g.get().certificate(); },
           "What is known about the derivative.");

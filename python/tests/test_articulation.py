@@ -129,6 +129,34 @@ def test_sensors_of_a_recorded_step(tmp_path):
         ot.read_touch(m, p, record, "no such shape")
 
 
+def test_step_in_joint_coordinates_has_the_jacobian_of_differences(tmp_path, rng):
+    scene = load(write_robot(tmp_path), fixed=False)
+    m, p, tree = scene.model, scene.parameters, ot.Articulation(scene.model)
+    q = tree.integrate(tree.positions(p, scene.state), 0.02 * rng.normal(size=tree.u_size))  # within the limits
+    u = 0.5 * rng.normal(size=tree.u_size)
+    tight = ot.StepSettings(h=0.01, projection_tolerance=1e-12, solver=ot.SolveSettings(tolerance=1e-13))
+    n = tree.u_size
+
+    def end(change, record=None):
+        x = scene.state.copy()
+        tree.write(p, tree.integrate(q, change[:n]), u + change[n:], x)
+        ot.step(m, p, tight, x, warm=ot.WarmStart(), record=record)
+        return x
+
+    record = ot.StepRecord()
+    after = end(np.zeros(2 * n), record)
+    A, B = ot.StepGradient(m, p, tight, record).joint_jacobian(tree, after)
+    assert A.shape == (2 * n, 2 * n) and B.shape == (2 * n, 0)
+    there = tree.positions(p, after)
+    for i in range(2 * n):
+        change = np.zeros(2 * n)
+        change[i] = 1e-5
+        up, down = end(change), end(-change)
+        dq = tree.difference(tree.positions(p, up), there) - tree.difference(tree.positions(p, down), there)
+        difference = np.concatenate([dq, tree.velocities(p, up) - tree.velocities(p, down)]) / 2e-5
+        np.testing.assert_allclose(A[:, i], difference, atol=2e-5 * (1 + np.abs(difference).max()), err_msg=str(i))
+
+
 def test_rays_and_postures_with_contacts():
     b = ot.ModelBuilder()
     b.add_body("ground", motion=ot.Motion.Fixed, shapes=[ot.ShapeSpec(ot.Shape.half_space(), name="floor")])

@@ -63,7 +63,10 @@ void mass_element(R& r, BodyId id, bool with_velocity) {
 }
 
 inline Vec3 values_of(const Vec3T<taping::Traced>& x) { return {x[0].v, x[1].v, x[2].v}; }
-inline Vec3 values_of(const Vec3T<Dual<1>>& x) { return {x[0].v, x[1].v, x[2].v}; }
+template <int N>
+Vec3 values_of(const Vec3T<Dual<N>>& x) {
+  return {x[0].v, x[1].v, x[2].v};
+}
 
 /// free_rotation() by its converged conditions: the midpoint is found in double, and one step of
 /// Newton with the matrix held carries the derivative. Turns of two radians and more take the

@@ -43,19 +43,29 @@ void set_onset_direction(const Law& law, const double* z, const double* w, doubl
   }
 }
 
-/// Of the element that keeps the contact closed.
-double closed_share(KinkChoice kink) {
-  return kink == KinkChoice::Clamp ? 1.0 : kink == KinkChoice::Separate ? 0.0 : 0.5;
-}
-
 }  // namespace
 
+double closed_share(KinkChoice kink, std::size_t block) {
+  constexpr double kGolden = 0.6180339887498949;  // multiples of it are far from each other
+  switch (kink) {
+    case KinkChoice::Clamp:
+      return 1;
+    case KinkChoice::Separate:
+      return 0;
+    case KinkChoice::Average:
+      return 0.5;
+    case KinkChoice::Mixed:
+      break;
+  }
+  return 0.25 + 0.5 * std::fmod(kGolden * static_cast<double>(block + 1), 1.0);
+}
+
 void separable_block(const Law& law, const double* z, const double* size,
-                     const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out) {
+                     const SolutionGradientSettings& s, double share, BlockDerivative& out) {
   for (int i = 0; i < law.dim; ++i) {
     const ContactClass set = classify_entry(law, z[i], size[i], s.floating_tolerance);
     const double P = set.state == ContactState::Stick      ? 1
-                     : set.state == ContactState::Floating ? closed_share(kink)
+                     : set.state == ContactState::Floating ? share
                                                            : 0;
     out.margin = std::min(out.margin, set.margin);
     if (law.kind == LawKind::Box) (z[i] <= law.lo ? out.by_lo : out.by_hi)[i] = 1 - P;
@@ -65,7 +75,7 @@ void separable_block(const Law& law, const double* z, const double* size,
 }
 
 void cone_block(const Law& law, const double* z, const double* w, double tau, double size,
-                const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out) {
+                const SolutionGradientSettings& s, double share, BlockDerivative& out) {
   const int n = law.dim;
   const ProjectionDerivative here = projection_derivative(law, z);
   const ShiftDerivative shift = shift_derivative(law, w);
@@ -78,7 +88,7 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
   if (set.state == ContactState::Floating) {
     // The two regions that meet at z: stick | slide on the mantle, slide | separate on the polar
     // cone, stick | separate at the tip. A nudge along the normal enters each.
-    weight = closed_share(kink);
+    weight = share;
     std::copy(shift.row, shift.row + n, open.row);
     if (norm_of(z, n) <= s.floating_tolerance * size) {
       closed = {};

@@ -21,11 +21,13 @@ struct BlockDerivative {
   bool idle = false;      // unloaded, and kept closed
 };
 
-/// At z = λ − τ w~, sizes of whose terms are `size`; `kink`: the element where it is on a border.
+/// Of the element that keeps a contact closed where it is on a border.
+double closed_share(KinkChoice kink, std::size_t block);
+/// At z = λ − τ w~, sizes of whose terms are `size`; `share`: see closed_share().
 void separable_block(const Law& law, const double* z, const double* size,
-                     const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out);
+                     const SolutionGradientSettings& s, double share, BlockDerivative& out);
 void cone_block(const Law& law, const double* z, const double* w, double tau, double size,
-                const SolutionGradientSettings& s, KinkChoice kink, BlockDerivative& out);
+                const SolutionGradientSettings& s, double share, BlockDerivative& out);
 /// The same on the central path: P by λ and PG by w now differ, both from one smooth map.
 /// `residual` gets λ − Π_κ.
 void smoothed_block(const Law& law, const double* lambda, const double* w, double tau, double kappa,

@@ -166,6 +166,12 @@ class Pull : public Reader<Pull, taping::Traced> {
       seed(y[i], weights_.impulse_W(i, contact));
   }
   void finish() { tape_.sweep(); }
+  /// One object: all that it reads and writes.
+  template <class Element>
+  void whole(Element&& element) {
+    element();
+    finish();
+  }
 
   /// For elements that are pulled back by hand: an input of their own, a seed, the two ends.
   T local(double value, double* to) { return {value, &tape_, tape_.input(to)}; }
@@ -211,6 +217,10 @@ class Push : public Reader<Push, Dual<1>> {
   }
   void impulse(Index, const Vec3T<T>&) {}
   void finish() {}
+  template <class Element>
+  void whole(Element&& element) {
+    element();
+  }
 
  private:
   const SolveInputs& direction_;

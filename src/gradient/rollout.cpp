@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "gradient/edges.hpp"
+#include "gradient/other_sides.hpp"
 #include "gradient/spare.hpp"
 #include "orthant/base/error.hpp"
 
@@ -90,10 +91,7 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
   all.residual = std::max(all.residual, one.residual);
 }
 
-/// Rows on a border: does it matter which side is taken? A foot of a robot that stands is on a
-/// border of every correction of positions, and no change moves it there that does not break a
-/// joint. The differences that other choices make are carried back to the start beside the
-/// derivative; most end on the way.
+/// Of a rollout: which inputs other sides of rows on a border would change.
 class Choices {
  public:
   Choices(const StepSettings& steps, const StepGradientSettings& used) {
@@ -102,100 +100,64 @@ class Choices {
                       steps.constraints == ConstraintScheme::Relcp;
     active_ = !tied && used.solution.kink == KinkChoice::Clamp &&
               used.solution.mode == GradientMode::Exact;
-    for (std::size_t k = 0; k < 2; ++k) {
-      StepGradientSettings other = used;
-      other.solution.kink = k == 0 ? KinkChoice::Separate : KinkChoice::Alternate;
-      other_[k].settings = SettingsOfSteps(other);
-    }
   }
 
-  /// Step `step`, of number `index`, gave `before` for `after`.
-  void pull(const RolloutTape& tape, Index index, const StepRecord& record, StepGradient& step,
-            const StateCotangent& after, std::span<const SolveCotangent> solves,
-            const StepCotangent& before, bool floats) {
-    if (!active_) return;
+  /// What StepGradient::pull_back() carries of them; null: nothing does.
+  internal::OtherSides* of(const Model& model, const StepGradient& step) {
     // A contact of a step that neither pushes nor opens: one that pushes takes its bodies out of
     // their flight, and the motion jumps.
     for (const StepCertificate::Entry& contact : step.certificate().contacts)
       if (contact.state == ContactState::Floating && !contact.impact) active_ = false;
-    size_ = std::max({size_, largest(before.q), largest(before.v), largest(before.u)});
-    for (Other& other : other_) {
-      StepCotangent now;
-      if (largest(other.by) > kNoticed * size_) {
-        now = step.pull_back(other.by);
-        add(now, index, other);
-      } else {
-        now.q.setZero(before.q.size());
-        now.v.setZero(before.v.size());
-      }
-      if (floats) {
-        StepGradient chosen(*tape.model, tape.parameters, tape.settings, record,
-                            other.settings.at(index));
-        StepCotangent change = chosen.pull_back(after, solves);
-        change.q -= before.q;
-        change.v -= before.v;
-        change.u -= before.u;
-        change.parameters -= before.parameters;
-        add(change, index, other);
-        now.q += change.q;
-        now.v += change.v;
-      }
-      other.by.q.swap(now.q);
-      other.by.v.swap(now.v);
-    }
+    active_ = active_ && others_.known;
+    if (!active_) return nullptr;
+    if (others_.by.q.size() == 0) others_.by.set_zero(model);
+    others_.by.u.setZero();
+    return &others_;
+  }
+  /// After the product of step `index`.
+  void note(Index index, const StepCotangent& before) {
+    if (!active_) return;
+    others_.look_at(before.u);
+    const VecX& u = others_.by.u;
+    for (Index i = 0; i < u.size(); ++i)
+      if (u[i] != 0)
+        controls_.emplace_back(OpenInput{InputKind::Control, i, index}, std::abs(u[i]));
   }
 
   /// No difference is on its way to the start.
-  bool ended() const {
-    return largest(other_[0].by) <= kNoticed * size_ && largest(other_[1].by) <= kNoticed * size_;
-  }
+  bool ended() const { return others_.ended(); }
 
   /// Takes rows off the certificate where all that another side changes is known: these inputs are
   /// named.
   void settle(const VecX& by_parameters, RolloutCertificate& all) const {
     if (all.floating == 0) return;
-    if (!active_ ||
+    if (!active_ || !others_.known ||
         !all.exact) {  // only then is the side on which a coefficient leaves its edge of interest
       for (EdgeParameter& edge : all.edges) edge.given = false;
       return;
     }
     all.floating = all.floating_steps = 0;
-    const double most = kNoticed * size_;
+    const double most = kNoticed * others_.size;
     const auto note = [&](InputKind kind, Index place, double by, double noticed) {
       if (std::abs(by) > noticed) internal::note_open({kind, place, 0}, all.open);
     };
-    for (const Other& other : other_) {
-      for (Index i = 0; i < other.by.q.size(); ++i) {
-        note(InputKind::Configuration, i, other.by.q[i], most);
-        note(InputKind::Velocity, i, other.by.v[i], most);
-      }
-      for (Index i = 0; i < other.parameters.size(); ++i)
-        note(InputKind::Parameter, i, other.parameters[i],
-             100 * kNoticed * std::abs(by_parameters[i]) + most);
-      for (const auto& [input, by] : other.controls)
-        if (by > most) internal::note_open(input, all.open);
+    const internal::SolveInputs& by = others_.by;
+    for (Index i = 0; i < by.q.size(); ++i) {
+      note(InputKind::Configuration, i, by.q[i], most);
+      note(InputKind::Velocity, i, by.v[i], most);
     }
+    for (Index i = 0; i < by.parameters.size(); ++i)
+      note(InputKind::Parameter, i, by.parameters[i],
+           100 * kNoticed * std::abs(by_parameters[i]) + most);
+    for (const auto& [input, size] : controls_)
+      if (size > most) internal::note_open(input, all.open);
   }
 
  private:
-  static constexpr double kNoticed = 1e-9;
-  struct Other {
-    SettingsOfSteps settings{StepGradientSettings{}};
-    StateCotangent by;
-    VecX parameters;
-    std::vector<std::pair<OpenInput, double>> controls;
-  };
-  static void add(const StepCotangent& change, Index step, Other& other) {
-    for (Index i = 0; i < change.u.size(); ++i)
-      if (change.u[i] != 0)
-        other.controls.emplace_back(OpenInput{InputKind::Control, i, step}, std::abs(change.u[i]));
-    if (other.parameters.size() == 0) other.parameters.setZero(change.parameters.size());
-    other.parameters += change.parameters;
-  }
-
+  static constexpr double kNoticed = internal::OtherSides::kNoticed;
   bool active_ = false;
-  double size_ = 0;
-  Other other_[2];
+  internal::OtherSides others_;
+  std::vector<std::pair<OpenInput, double>> controls_;
 };
 
 /// Numbers that must not change (StepGradient::kink), carried back to the start: the inputs they
@@ -393,7 +355,8 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
       g.q.setZero();
       g.v.setZero();
     }
-    step.pull_back(g, solves, before);
+    internal::OtherSides* others = out.certificate.exact ? choices.of(model, step) : nullptr;
+    step.pull_back(g, solves, before, others);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
     note(step.certificate(), i, out.certificate);
@@ -401,9 +364,7 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
       kinks.pull(i, step, tape);
       ambiguities.pull(i, step, tape);
     }
-    if (out.certificate.exact)
-      choices.pull(tape, i, records.at(i), step, g, solves, before,
-                   step.certificate().floating > 0);
+    if (others != nullptr) choices.note(i, before);
     g.q.swap(before.q);
     g.v.swap(before.v);
   }

@@ -185,6 +185,23 @@ ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
   return d;
 }
 
+void SolutionGradient::adjoint_of_other_sides(ResidualDerivative& d) {
+  Impl& m = *impl_;
+  const GradientCertificate certificate = m.certificate;
+  m.own_blocks = m.blocks;
+  for (std::size_t c = 0; c < m.blocks.size(); ++c) {
+    const std::span states(m.blocks[c].state, static_cast<std::size_t>(m.p->laws[c].dim));
+    if (std::ranges::find(states, ContactState::Floating) != states.end())
+      m.differentiate_law(c, KinkChoice::Mixed);
+  }
+  m.set_laws();
+  m.solve(m.incoming, true, m.outgoing);
+  m.by_equations(m.outgoing, d);
+  m.own_blocks.swap(m.blocks);
+  m.set_laws();
+  m.certificate = certificate;
+}
+
 Solution SolutionGradient::tangent(const ResidualDerivative& change) {
   Impl& m = *impl_;
   m.probe();

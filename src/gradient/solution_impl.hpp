@@ -23,15 +23,16 @@ struct SolutionGradient::Impl {
   SolutionGradientSettings settings;
   GradientCertificate certificate;
   std::vector<Index> offset;
-  std::vector<internal::BlockDerivative> blocks;
-  VecX tau;
+  std::vector<internal::BlockDerivative> blocks, own_blocks;
+  VecX tau, v_free;  // of the scale
   Index nv = 0, nc = 0, nl = 0;
   VecX row_scale, column_scale;
   SparseMatrix A;  // scaled, without the regularisation; made where a general LU is needed
   VecX proximal;   // its diagonal
   SparseLu lu;
   internal::VelocitySystem velocities;  // where the problem has its form
-  bool in_velocities = false, factorised = false, has_matrix = false, probed = false;
+  bool fits_velocities = false, in_velocities = false, factorised = false, has_matrix = false,
+       probed = false;
   double matrix_norm = 0;  // of A, or an estimate of it
   VecX rhs, unknown, defect, trial, product;
   VecX incoming, outgoing, law_part;  // of a product
@@ -41,6 +42,7 @@ struct SolutionGradient::Impl {
   bool searched = false, searched_rows = false;
 
   void differentiate_laws(const ProblemScale& scale);
+  void differentiate_law(std::size_t block, KinkChoice kink);
   /// Rows of pyramids that are on no border: of contacts that stick, or are open.
   void settle_pyramids();
   /// Contacts without an impulse that no motion the bilateral rows leave can open or close: open.
@@ -55,18 +57,22 @@ struct SolutionGradient::Impl {
   double smooth_laws(VecX& residual);
   /// Scales, and the factors of whichever system fits.
   void assemble();
+  void set_laws();  ///< the same where only the laws have changed
   void find_scales();
   void make_matrix();
   /// out = A x or Aᵀ x, scaled, of whichever system is in use.
   void apply(const VecX& from, bool transposed, VecX& out);
   /// out = τ PG y (transposed: τ (PG)ᵀ y), block by block.
   void apply_tpg(const VecX& y, bool transposed, VecX& out) const;
-  void use_velocities();
   void factorise();
   /// Solves A x = b or Aᵀ x = b in unscaled units.
   void solve(const VecX& b, bool transposed, VecX& out);
   /// Refines `unknown` until the scaled system holds; the relative error left.
   double refine(bool transposed);
+  /// The same forwards with every column of `b`, in the velocities' form; false where it is not
+  /// accurate: column by column then.
+  bool solve_many(const Directions& b, Directions& out);
+  Directions many_right, many_answer, many_left, many_next, many_image;  // their memory
   /// Solves with every floating block that carries nothing let go, and keeps them so where that
   /// helps: the error then, or `error`.
   double release_idle(bool transposed, double error);

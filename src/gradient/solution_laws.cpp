@@ -18,55 +18,15 @@ using internal::smoothed_block;
 
 void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
   tau = scale.tau;
+  v_free = scale.v_free;
   certificate.states.resize(static_cast<std::size_t>(nl));
   certificate.element = settings.kink;
-  blocks.assign(p->laws.size(), {});
+  blocks.resize(p->laws.size());
   if (settings.blocks.size() > blocks.size())
     throw Error("solution gradient settings.blocks",
                 "the problem has " + std::to_string(blocks.size()) + " blocks, got " +
                     std::to_string(settings.blocks.size()));
-  for (std::size_t c = 0; c < blocks.size(); ++c) {
-    const Law& law = p->laws[c];
-    const Index at = offset[c];
-    double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim] = {};
-    for (int r = 0; r < law.dim; ++r) w[r] = x.w[at + r];
-    w[0] += shift_of(law, x.w.data() + at);
-    double total = 0;
-    for (int r = 0; r < law.dim; ++r) {
-      z[r] = x.lambda[at + r] - tau[at + r] * w[r];
-      size[r] =
-          std::abs(x.lambda[at + r]) + tau[at + r] * (std::abs(w[r]) + std::abs(p->b[at + r]));
-      if (!p->D.empty()) {  // the terms w is made of: a difference of large ones is not known
-                            // better
-        const double* d = p->D.values(static_cast<Index>(c));
-        for (const auto& entry : p->D.entries(static_cast<Index>(c))) {
-          for (Index j = 0; j < entry.width; ++j) {
-            size[r] += tau[at + r] * std::abs(d[r * entry.width + j]) *
-                       (std::abs(x.v[entry.column + j]) + std::abs(scale.v_free[entry.column + j]));
-          }
-          d += static_cast<std::ptrdiff_t>(law.dim) * entry.width;
-        }
-      }
-      total += size[r] * size[r];
-    }
-    BlockDerivative& out = blocks[c];
-    KinkChoice kink = c < settings.blocks.size() ? settings.blocks[c] : settings.kink;
-    if (kink == KinkChoice::Alternate) kink = c % 2 == 0 ? KinkChoice::Clamp : KinkChoice::Separate;
-    if (law.is_separable()) {
-      separable_block(law, z, size, settings, kink, out);
-    } else {
-      cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, kink, out);
-    }
-    double impulse = 0, moving = 0;
-    for (int r = 0; r < law.dim; ++r) {
-      impulse += x.lambda[at + r] * x.lambda[at + r];
-      moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
-    }
-    out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
-    out.unloaded = out.state[0] == ContactState::Floating && settings.mode == GradientMode::Exact &&
-                   impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
-    out.idle = out.unloaded && kink == KinkChoice::Clamp;
-  }
+  for (std::size_t c = 0; c < blocks.size(); ++c) differentiate_law(c, settings.kink);
   settle_immobile();
   settle_pyramids();
   settle_redundant();
@@ -77,6 +37,49 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
       certificate.floating += blocks[c].state[r] == ContactState::Floating ? 1 : 0;
     }
   }
+}
+
+void SolutionGradient::Impl::differentiate_law(std::size_t c, KinkChoice kink) {
+  const Law& law = p->laws[c];
+  const Index at = offset[c];
+  double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim] = {};
+  for (int r = 0; r < law.dim; ++r) w[r] = x.w[at + r];
+  w[0] += shift_of(law, x.w.data() + at);
+  double total = 0;
+  for (int r = 0; r < law.dim; ++r) {
+    z[r] = x.lambda[at + r] - tau[at + r] * w[r];
+    size[r] = std::abs(x.lambda[at + r]) + tau[at + r] * (std::abs(w[r]) + std::abs(p->b[at + r]));
+    if (!p->D.empty()) {  // the terms w is made of: a difference of large ones is not known
+                          // better
+      const double* d = p->D.values(static_cast<Index>(c));
+      for (const auto& entry : p->D.entries(static_cast<Index>(c))) {
+        for (Index j = 0; j < entry.width; ++j) {
+          size[r] += tau[at + r] * std::abs(d[r * entry.width + j]) *
+                     (std::abs(x.v[entry.column + j]) + std::abs(v_free[entry.column + j]));
+        }
+        d += static_cast<std::ptrdiff_t>(law.dim) * entry.width;
+      }
+    }
+    total += size[r] * size[r];
+  }
+  BlockDerivative& out = blocks[c];
+  out = {};
+  if (c < settings.blocks.size()) kink = settings.blocks[c];
+  const double share = internal::closed_share(kink, c);
+  if (law.is_separable()) {
+    separable_block(law, z, size, settings, share, out);
+  } else {
+    cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, share, out);
+  }
+  double impulse = 0, moving = 0;
+  for (int r = 0; r < law.dim; ++r) {
+    impulse += x.lambda[at + r] * x.lambda[at + r];
+    moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
+  }
+  out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
+  out.unloaded = out.state[0] == ContactState::Floating && settings.mode == GradientMode::Exact &&
+                 impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
+  out.idle = out.unloaded && kink == KinkChoice::Clamp;
 }
 
 double SolutionGradient::Impl::smooth_laws(VecX& residual) {

@@ -85,13 +85,18 @@ void SolutionGradient::Impl::find_scales() {
 
 void SolutionGradient::Impl::assemble() {
   find_scales();
+  fits_velocities = internal::VelocitySystem::fits(*p);
+  if (fits_velocities) velocities.begin(*p, column_scale, settings.proximal);
+  set_laws();
+}
+
+void SolutionGradient::Impl::set_laws() {
   factorised = has_matrix = false;
-  in_velocities = internal::VelocitySystem::fits(*p);
-  if (in_velocities) {
-    use_velocities();
-  } else {
-    factorise();
-  }
+  in_velocities = fits_velocities;
+  if (!in_velocities) return factorise();
+  velocities.begin_laws();
+  for (std::size_t c = 0; c < blocks.size(); ++c)
+    velocities.add_law({blocks[c].P, blocks[c].PG}, p->laws[c].dim);
 }
 
 void SolutionGradient::Impl::make_matrix() {
@@ -180,12 +185,6 @@ void SolutionGradient::Impl::apply(const VecX& from, bool transposed, VecX& out)
   } else {
     out.noalias() = A * from;
   }
-}
-
-void SolutionGradient::Impl::use_velocities() {
-  velocities.begin(*p, column_scale, settings.proximal);
-  for (std::size_t c = 0; c < blocks.size(); ++c)
-    velocities.add_law({blocks[c].P, blocks[c].PG}, p->laws[c].dim);
 }
 
 void SolutionGradient::Impl::factorise() {
@@ -288,7 +287,7 @@ double SolutionGradient::Impl::release_idle(bool transposed, double error) {
     ++released;
   }
   if (released == 0) return error;
-  assemble();
+  set_laws();
   double open = refine(transposed);
   if (in_velocities && !(open <= kGood)) {
     in_velocities = false;
@@ -302,7 +301,7 @@ double SolutionGradient::Impl::release_idle(bool transposed, double error) {
   blocks = kept;
   rhs = kept_rhs;
   unknown = kept_unknown;
-  assemble();
+  set_laws();
   return error;
 }
 

@@ -18,6 +18,15 @@
 
 namespace orthant::internal {
 
+using Directions = SolutionGradient::Directions;
+
+/// SolveOutputs along many directions.
+struct ManyOutputs {
+  Directions balance, bilateral, blocks, delta;
+};
+constexpr double kContradicts = 1e-6;  // of the terms of rows that must stay consistent
+constexpr const char* kContradiction = "redundant contacts: the change contradicts them";
+
 enum class JointUse : std::uint8_t;
 
 /// What a stage is made from.
@@ -44,9 +53,16 @@ class Stage {
   /// to those by (q', v') of the solves before it, `by_trials`.
   void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
             std::span<StateCotangent> by_trials = {});
+  /// What other sides of rows on a border change of the last pull(), added to the derivative by the
+  /// inputs. Of an impact whose restitution is scaled, and of a recursion, it is not known.
+  void pull_other_sides(SolveInputs& in);
   /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
   void push(const SolveInputs& direction, VecX& dq, VecX& dv,
             std::span<const StateTangent> trials = {});
+  /// Whether push_many() knows all that this solve reads.
+  bool can_push_many() const;
+  /// Directions in the columns of (dq, dv) and du; the changes of q' and v' in their place.
+  void push_many(Directions& dq, Directions& dv, const Directions& du);
   /// Impact: the energy T⁺ − T⁻ it gains, by its inputs with v⁺ a function of them; forwards with
   /// the change of v⁺ that push() has found.
   void pull_gain(SolveInputs& in);
@@ -121,6 +137,8 @@ class Stage {
   void walk_impact(R& reader) const;
   template <class R>
   void walk_projection(R& reader) const;
+  /// Forces of users that come with derivatives.
+  void pull_callbacks(const SolveOutputs& weights, SolveInputs& in) const;
   bool flies(const Body& body) const;
   /// An impact in which kinematic bodies or motors take part.
   bool works_from_outside() const;
@@ -151,6 +169,11 @@ class Stage {
   bool may_hold_as_well();
   /// The same forwards: what other impulses add to the change of v.
   void compare_tangents(const VecX& by_other, const VecX& found);
+  void compare_many(const Directions& dq, const Directions& dv, const Directions& du,
+                    const Solution& free, const Directions& found);
+  /// The equations along the directions, at this answer.
+  void push_equations(const Directions& dq, const Directions& dv, const Directions& du,
+                      const Solution& answer, ManyOutputs& out) const;
 
   Arguments context_;
   bool starts_ = true;  // see StepGradientSettings
@@ -170,8 +193,10 @@ class Stage {
   Against against_[2];  // by OpenReason
   Index ties_ = 0;
   double feature_margin_ = 1;
-  SolveOutputs weights_;  // of pull()
+  SolveOutputs weights_, other_sides_;  // of pull(), of pull_other_sides()
   Solution by_answer_;
+  ManyOutputs many_;  // of push_many()
+  Directions many_change_;
 };
 
 /// Derivatives of k / h by the body's own q and v with a user's force, where it has any: f_q and

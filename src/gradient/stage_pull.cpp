@@ -170,7 +170,13 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     at.v.swap(by_trials[i].v);
     at.parameters.swap(in.parameters);
   }
-  if (!step) return;
+  pull_callbacks(weights, in);
+}
+
+void Stage::pull_callbacks(const SolveOutputs& weights, SolveInputs& in) const {
+  if (!is_interval()) return;
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];
     if (force.kind != ForceKind::Callback ||
@@ -183,6 +189,23 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
     in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
   }
+}
+
+void Stage::pull_other_sides(SolveInputs& in) {
+  SolveOutputs& change = other_sides_;
+  gradient_->adjoint_of_other_sides(change.equations);
+  change.delta.setZero(context_.model->v_size());
+  for (VecX ResidualDerivative::* part :
+       {&ResidualDerivative::balance, &ResidualDerivative::bilateral, &ResidualDerivative::blocks,
+        &ResidualDerivative::mu, &ResidualDerivative::mu_r, &ResidualDerivative::lo,
+        &ResidualDerivative::hi})
+    change.equations.*part -= weights_.equations.*part;
+  static thread_local taping::Tape tape;
+  const SolveContext x = context(*context_.record_);
+  Pull reader(x, change, tape, in);
+  walk(reader);
+  if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, change, in);
+  pull_callbacks(change, in);
 }
 
 void Stage::find_contradiction(const Solution& free) {

@@ -5,11 +5,6 @@
 #include "gradient/stage_walk.hpp"
 
 namespace orthant::internal {
-namespace {
-constexpr double kContradicts = 1e-6;  // of the terms of rows that must stay consistent
-constexpr const char* kContradiction = "redundant contacts: the change contradicts them";
-}  // namespace
-
 void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
                  std::span<const StateTangent> trials) {
   const SolveRecord& r = *context_.record_;

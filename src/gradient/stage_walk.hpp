@@ -85,17 +85,14 @@ void Stage::walk_step(R& reader) const {
   const Model& model = *context_.model;
   const double middle = r.t + 0.5 * r.duration;
   for (const BodyId id : model.dynamic_bodies()) {
-    step_body(reader, id, flies(model.body(id)));
-    reader.finish();
+    reader.whole([&] { step_body(reader, id, flies(model.body(id))); });
   }
   for (const Force& force : model.forces()) {
     if (force.kind == ForceKind::Callback) continue;
-    force_element(reader, force, middle);
-    reader.finish();
+    reader.whole([&] { force_element(reader, force, middle); });
   }
   for (Index i = 0; i < model.control_count(); ++i) {
-    actuator_element(reader, model.actuators()[i], i);
-    reader.finish();
+    reader.whole([&] { actuator_element(reader, model.actuators()[i], i); });
   }
   walk_contacts(reader, 0);
   Index row = 0;
@@ -109,9 +106,11 @@ void Stage::walk_step(R& reader) const {
                                         : assembly_.blocks[round(0).size()].block;
   block -= joint_block_count(model);
   for (const Joint& joint : model.joints()) {
-    bilateral(reader, joint, JointUse::Step, r.rows.beta);
-    const Index count = coordinate_rows_of(reader, joint, JointUse::Step, row, block, r.rows.beta);
-    reader.finish();
+    Index count = 0;
+    reader.whole([&] {
+      bilateral(reader, joint, JointUse::Step, r.rows.beta);
+      count = coordinate_rows_of(reader, joint, JointUse::Step, row, block, r.rows.beta);
+    });
     row += count;
     block += count;
   }
@@ -124,9 +123,10 @@ void Stage::walk_contacts(R& reader, std::size_t r) const {
   const std::span<const Contact> contacts = round(r);
   const std::size_t first = r == 0 ? 0 : round_end_[r - 1];
   for (std::size_t c = 0; c < contacts.size(); ++c) {
-    contact_rows(reader, contacts[c], static_cast<Index>(first + c), assembly_.blocks[first + c],
-                 rows.friction, rows.beta);
-    reader.finish();
+    reader.whole([&] {
+      contact_rows(reader, contacts[c], static_cast<Index>(first + c), assembly_.blocks[first + c],
+                   rows.friction, rows.beta);
+    });
   }
 }
 
@@ -200,8 +200,7 @@ void Stage::walk_metric(R& reader) const {
 template <class R>
 void Stage::walk_masses(R& reader) const {
   for (const BodyId id : context_.model->dynamic_bodies()) {
-    body_mass(reader, id, true);
-    reader.finish();
+    reader.whole([&] { body_mass(reader, id, true); });
   }
   walk_nodes(reader);
 }
@@ -214,14 +213,16 @@ void Stage::walk_impact(R& reader) const {
   walk_ties(reader, JointUse::Impact);
   const std::vector<Contact>& contacts = r.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size(); ++c) {
-    contact_rows(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
-                 context_.settings->friction, 0);
-    reader.finish();
+    reader.whole([&] {
+      contact_rows(reader, contacts[c], static_cast<Index>(c), assembly_.blocks[c],
+                   context_.settings->friction, 0);
+    });
   }
   for (const Joint& joint : model.joints()) {
-    if (joint.armature != kNone) armature_element(reader, joint);
-    bilateral(reader, joint, JointUse::Impact, 0);
-    reader.finish();
+    reader.whole([&] {
+      if (joint.armature != kNone) armature_element(reader, joint);
+      bilateral(reader, joint, JointUse::Impact, 0);
+    });
   }
 }
 
@@ -230,8 +231,7 @@ void Stage::walk_projection(R& reader) const {
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   for (const BodyId id : model.dynamic_bodies()) {
-    body_mass(reader, id, false);
-    reader.finish();
+    reader.whole([&] { body_mass(reader, id, false); });
   }
   walk_metric(reader);
   walk_ties(reader, JointUse::Position);
@@ -244,8 +244,7 @@ void Stage::walk_projection(R& reader) const {
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     const ContactBlock& block = assembly_.blocks[c];
     if (!has_row(block)) continue;
-    position_contact_row(reader, contacts[c], static_cast<Index>(c), block);
-    reader.finish();
+    reader.whole([&] { position_contact_row(reader, contacts[c], static_cast<Index>(c), block); });
   }
   for (std::size_t c = 0; c < r.contacts.flexible.size(); ++c) {
     const ContactBlock& block = assembly_.blocks[contacts.size() + c];
@@ -254,9 +253,12 @@ void Stage::walk_projection(R& reader) const {
     reader.finish();
   }
   for (const Joint& joint : model.joints()) {
-    bilateral(reader, joint, JointUse::Position, 0);
-    row += coordinate_rows_of(reader, joint, JointUse::Position, row, row, 0);
-    reader.finish();
+    Index count = 0;
+    reader.whole([&] {
+      bilateral(reader, joint, JointUse::Position, 0);
+      count = coordinate_rows_of(reader, joint, JointUse::Position, row, row, 0);
+    });
+    row += count;
   }
 }
 

@@ -14,9 +14,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
+#include "gradient/other_sides.hpp"
 #include "gradient/spare.hpp"
 #include "gradient/stage.hpp"
 #include "orthant/base/error.hpp"
@@ -120,7 +122,8 @@ struct StepGradient::Impl {
   std::vector<std::vector<internal::KinkScalar>> kinks;  // by stage
   bool kinked[2] = {false, false}, kinks_known = false;  // by OpenReason
   StepCotangent against[2];                              // see kink()
-  VecX by_q, by_v;  // the derivative by the end of the stage at hand
+  VecX by_q, by_v;        // the derivative by the end of the stage at hand
+  VecX other_q, other_v;  // the same of other sides
 
   void set_stages(const StepGradientSettings& gradient);
   void find_events();
@@ -146,6 +149,7 @@ struct StepGradient::Impl {
   void certify(const StepGradientSettings& gradient);
   void note_kinks(std::size_t stage, bool starts);
   void note_borders(const Stage& stage);
+  void note_error(const Stage& stage);
   void note_errors();
   /// Where stage i ends: configuration and contacts alone.
   SolveRecord end_of(std::size_t i) const;
@@ -164,6 +168,8 @@ struct StepGradient::Impl {
   void close_times(std::size_t i, SolveInputs& in, double& by_left);
   /// `in` by the end of stage i => by its start, times and scale fixed.
   void pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in);
+  /// The same of what other sides change: of stage i as it was pulled last, and of those after it.
+  void pull_others(std::size_t i, internal::OtherSides& others, double& by_left);
   /// The solves of a recursion all begin where the step does; each reads where those before it led.
   /// `in`: the derivative by the end of the step, replaced by that by its start.
   void pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in);
@@ -390,24 +396,24 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     blame("joints and contacts contradict each other: no correction of positions closes both");
 }
 
-void StepGradient::Impl::note_errors() {
-  certificate.released = 0;
-  for (const Stage& stage : stages) {
-    const double error = stage.certificate().solve_error;
-    certificate.solve_error = std::max(certificate.solve_error, error);
-    certificate.reciprocal_condition =
-        std::min(certificate.reciprocal_condition, stage.certificate().reciprocal_condition);
-    certificate.released += stage.certificate().released;
-    if (!stage.reason().empty()) blame(stage.reason());
-    const bool consistent = error <= kConsistent;
-    if ((consistent && stage.certificate().released == 0) || !certificate.exact) continue;
-    certificate.exact = false;
-    certificate.reason =
-        consistent ? "redundant contacts leave the motion open: the derivative is that of the "
+void StepGradient::Impl::note_error(const Stage& stage) {
+  const GradientCertificate& one = stage.certificate();
+  certificate.solve_error = std::max(certificate.solve_error, one.solve_error);
+  certificate.reciprocal_condition =
+      std::min(certificate.reciprocal_condition, one.reciprocal_condition);
+  certificate.released += one.released;
+  if (!stage.reason().empty()) blame(stage.reason());
+  const bool consistent = one.solve_error <= kConsistent;
+  if (consistent && one.released == 0) return;
+  blame(consistent ? "redundant contacts leave the motion open: the derivative is that of the "
                      "answer found, contacts without an impulse let go"
                    : "redundant contacts: the change contradicts them, or their sliding leaves the "
-                     "motion open";
-  }
+                     "motion open");
+}
+
+void StepGradient::Impl::note_errors() {
+  certificate.released = 0;
+  for (const Stage& stage : stages) note_error(stage);
 }
 
 SolveRecord StepGradient::Impl::end_of(std::size_t i) const {
@@ -559,6 +565,20 @@ void StepGradient::Impl::close_times(std::size_t i, SolveInputs& in, double& by_
   }
 }
 
+void StepGradient::Impl::pull_others(std::size_t i, internal::OtherSides& others, double& by_left) {
+  const bool came = !others.ended(), here = stages[i].certificate().floating > 0;
+  other_q.swap(others.by.q);
+  other_v.swap(others.by.v);
+  others.by.q.setZero(model->v_size());
+  others.by.v.setZero(model->v_size());
+  others.by.duration = others.by.scale = 0;
+  const bool closes = stages[i].record().scaled || event_after[i].contact != nullptr;
+  if (here && closes) others.known = false;
+  if (here && !closes) stages[i].pull_other_sides(others.by);
+  if (came) stages[i].pull(other_q, other_v, nullptr, others.by);
+  if (came || here || by_left != 0) close_times(i, others.by, by_left);
+}
+
 void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, SolveInputs& in) {
   const Index n = model->v_size();
   std::vector<StateCotangent> by(stages.size(), {VecX::Zero(n), VecX::Zero(n)});
@@ -579,7 +599,7 @@ StateTangent StepGradient::Impl::push_recursion(const SolveInputs& direction) {
 }
 
 void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
-                             StepCotangent& before) {
+                             StepCotangent& before, internal::OtherSides* others) {
   Impl& m = *impl_;
   SolveInputs& in = m.pulled;
   in.set_zero(*m.model);
@@ -589,15 +609,22 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     throw Error("incoming gradient by solves", "expected one per solve of the record, " +
                                                    std::to_string(m.stages.size()) + ", got " +
                                                    std::to_string(solves.size()));
-  double by_left = 0;  // by the time that is left after the stage at hand
+  double by_left = 0, others_left = 0;  // by the time that is left after the stage at hand
+  m.certificate.released = 0;
   if (!m.trials.empty()) m.pull_recursion(solves, in);
   for (std::size_t i = m.trials.empty() ? m.stages.size() : 0; i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
     if (extra != nullptr) check_extra(*extra, m.stages[i].record());
     m.pull_stage(i, extra, in);
+    m.note_error(m.stages[i]);
+    if (others != nullptr) {
+      others->look_at(in.q);
+      others->look_at(in.v);
+      m.pull_others(i, *others, others_left);
+    }
     m.close_times(i, in, by_left);
   }
-  m.note_errors();
+  if (!m.trials.empty()) m.note_errors();
   if (!m.kinks_known) {
     m.kinks_known = true;
     m.find_open(OpenReason::Kink);
@@ -675,6 +702,49 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
   }
   m.note_errors();
   return {std::move(d.q), std::move(d.v)};
+}
+
+StepChanges StepGradient::push_forward(const StepChanges& changes) {
+  Impl& m = *impl_;
+  const Index n = m.model->v_size();
+  const Index count = std::max({changes.q.cols(), changes.v.cols(), changes.u.cols()});
+  for (const auto& [x, rows, what] : {std::tuple{&changes.q, n, "changes of q"},
+                                      {&changes.v, n, "changes of v"},
+                                      {&changes.u, m.model->control_count(), "changes of u"}}) {
+    if (x->size() == 0) continue;
+    if (x->rows() != rows || x->cols() != count)
+      throw Error(what, "must be " + std::to_string(rows) + " x " + std::to_string(count) +
+                            ", got " + std::to_string(x->rows()) + " x " +
+                            std::to_string(x->cols()));
+    if (!x->allFinite()) throw Error(what, "must be finite");
+  }
+  bool at_once = m.trials.empty();
+  for (std::size_t i = 0; i < m.stages.size() && at_once; ++i)
+    at_once = !m.stages[i].record().scaled && m.event_before[i].event.contact == nullptr &&
+              m.event_after[i].contact == nullptr && m.stages[i].can_push_many();
+  if (at_once) {
+    const auto start = [&](const MatX& x) {
+      internal::Directions out = internal::Directions::Zero(n, count);
+      if (x.size() > 0) out = x;
+      return out;
+    };
+    internal::Directions dq = start(changes.q), dv = start(changes.v);
+    const internal::Directions du = changes.u;
+    for (Stage& stage : m.stages) stage.push_many(dq, dv, du);
+    m.note_errors();
+    return {dq, dv};
+  }
+  StepChanges after{MatX(n, count), MatX(n, count)};
+  for (Index i = 0; i < count; ++i) {
+    StepTangent one;
+    if (changes.q.size() > 0) one.q = changes.q.col(i);
+    if (changes.v.size() > 0) one.v = changes.v.col(i);
+    if (changes.u.size() > 0) one.u = changes.u.col(i);
+    const StateTangent end = push_forward(one);
+    after.q.col(i) = end.q;
+    after.v.col(i) = end.v;
+  }
+  return after;
 }
 
 StepJacobian StepGradient::jacobian() {

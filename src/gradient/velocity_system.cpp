@@ -196,14 +196,17 @@ bool VelocitySystem::fits(const CanonicalProblem& p) {
 void VelocitySystem::begin(const CanonicalProblem& p, const VecX& scale, double epsilon) {
   p_ = &p;
   epsilon_ = epsilon;
-  forward_.ready = backward_.ready = false;
-  laws_.clear();
   const double* s = scale.data();
   const double* bilateral = s + p.velocity_count();
   impulse_scale_ = bilateral + p.bilateral_count();
   scale_rows(p.C, bilateral, s, C_);
   scale_rows(p.D, bilateral + p.bilateral_count(), s, D_);
   set_H(s);
+}
+
+void VelocitySystem::begin_laws() {
+  forward_.ready = backward_.ready = false;
+  laws_.clear();
 }
 
 void VelocitySystem::set_H(const double* scale) {
@@ -382,8 +385,7 @@ void VelocitySystem::build(bool transposed) {
   }
 }
 
-bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
-  const CanonicalProblem& p = *p_;
+bool VelocitySystem::factorise(bool transposed) {
   Factor& factor = transposed ? backward_ : forward_;
   if (!factor.ready) {
     build(transposed);
@@ -391,7 +393,13 @@ bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
     factor.good = factor.lu.factorize(S_);
     factor.ready = true;
   }
-  if (!factor.good) return false;
+  return factor.good;
+}
+
+bool VelocitySystem::solve(const VecX& b, bool transposed, VecX& x) {
+  if (!factorise(transposed)) return false;
+  const CanonicalProblem& p = *p_;
+  Factor& factor = transposed ? backward_ : forward_;
   const Index nv = p.velocity_count(), nc = p.bilateral_count(), nl = p.row_count();
   const double sign = transposed ? -1 : 1, stiffness = 1 / epsilon_;
   right_ = b.head(nv);

@@ -26,13 +26,19 @@ class VelocitySystem {
   /// True where the problem has the form: H block-diagonal, or sparse with few blocks (springs
   /// between some bodies), no two blocks coupled by F. Keeps a reference to it.
   static bool fits(const CanonicalProblem& problem);
-  /// Begins anew; a law a block follows with add_law(). `scale`: what v, the rows of C and those of
-  /// D are multiplied by (all three, one after another).
+  /// Begins anew. `scale`: what v, the rows of C and those of D are multiplied by (all three, one
+  /// after another).
   void begin(const CanonicalProblem& problem, const VecX& scale, double epsilon);
+  /// A law per block follows with add_law().
+  void begin_laws();
   void add_law(const LawMatrices& law, Index size);
   /// Solves the scaled, regularised system or its transposed one; factorises at the first call for
   /// each. False where that fails.
   bool solve(const VecX& b, bool transposed, VecX& x);
+  /// Forwards with many right-hand sides, `columns` numbers per row of b and x; solve_many() has
+  /// the regularisation, apply_many() not.
+  bool solve_many(const double* b, double* x, Index columns);
+  void apply_many(const double* x, double* y, Index columns) const;
   /// y = A x or Aᵀ x, scaled, without the regularisation.
   void apply(const VecX& x, bool transposed, VecX& y) const;
 
@@ -53,6 +59,7 @@ class VelocitySystem {
   void set_H(const double* scale);
   void find_pattern();
   void build(bool transposed);
+  bool factorise(bool transposed);  ///< once
 
   const CanonicalProblem* p_ = nullptr;
   std::vector<ScaledLaw> laws_;
@@ -68,6 +75,7 @@ class VelocitySystem {
   std::vector<std::size_t> place_;    // of pairs of entries
   std::vector<std::size_t> H_place_;  // of the entries of H, each followed by that across
   VecX right_, v_;
+  mutable std::vector<double> many_;  // one law's rates
 };
 
 }  // namespace orthant::internal

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "math/many_columns.hpp"
 #include "orthant/base/assert.hpp"
 
 namespace orthant {
@@ -383,6 +384,34 @@ void BlockLu::solve(const VecX& b, VecX& x) {
       solve_block(values_.data() + diagonal_[i], n, pivot_.data() + row_[i], y);
     });
     for (Index r = 0; r < d; ++r) x[row_[i] + r] = y[r];
+  }
+}
+
+void BlockLu::solve_many(double* x, Index m) {
+  for (Index i = 0; i < count_; ++i)
+    for (std::size_t e = lower_begin_[i]; e < lower_begin_[i + 1]; ++e) {
+      const Index k = lower_[e].other;
+      add_times({values_.data() + lower_[e].at, dim_[k], 1}, dim_[i], dim_[k], -1, x + row_[k] * m,
+                x + row_[i] * m, m);
+    }
+  for (Index i = count_; i-- > 0;) {
+    const Index d = dim_[i];
+    double* y = x + row_[i] * m;
+    for (std::size_t e = upper_begin_[i]; e < upper_begin_[i + 1]; ++e) {
+      const Index j = upper_[e].other;
+      if (!upper_[e].zero)
+        add_times({values_.data() + upper_[e].at, dim_[j], 1}, d, dim_[j], -1, x + row_[j] * m, y,
+                  m);
+    }
+    const double* A = values_.data() + diagonal_[i];
+    const Index* pivot = pivot_.data() + row_[i];
+    for (Index k = 0; k < d; ++k)
+      if (pivot[k] != k) std::swap_ranges(y + k * m, y + (k + 1) * m, y + pivot[k] * m);
+    for (Index r = 1; r < d; ++r) add_times({A + r * d, d, 1}, 1, r, -1, y, y + r * m, m);
+    for (Index r = d; r-- > 0;) {
+      add_times({A + r * d + r + 1, d, 1}, 1, d - r - 1, -1, y + (r + 1) * m, y + r * m, m);
+      for (Index k = 0; k < m; ++k) y[r * m + k] *= A[r * d + r];
+    }
   }
 }
 

@@ -23,6 +23,8 @@ class BlockLu {
   /// is singular.
   bool factorize(const BlockRows& A);
   void solve(const VecX& b, VecX& x);
+  /// The same in place for many right-hand sides, `columns` numbers per row.
+  void solve_many(double* x, Index columns);
   /// x = A⁻ᵀ b
   void solve_transpose(const VecX& b, VecX& x);
 

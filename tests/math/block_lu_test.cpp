@@ -46,6 +46,12 @@ void expect_same_as_dense(const BlockRows& A, const MatX& dense, testing::SplitM
   lu.solve(b, x);
   const VecX expected = dense.partialPivLu().solve(b);
   EXPECT_LE((x - expected).norm(), 1e-12 * expected.norm());
+  constexpr Index kColumns = 11;  // one strip of eight and what is left
+  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> many(b.size(), kColumns);
+  for (Index i = 0; i < many.size(); ++i) many.data()[i] = rng.normal();
+  const MatX all = dense.partialPivLu().solve(MatX(many));
+  lu.solve_many(many.data(), kColumns);
+  EXPECT_LE((many - all).norm(), 1e-12 * all.norm());
 }
 
 TEST(BlockLu, AgreesWithDense) {

@@ -9,6 +9,7 @@
 #include "orthant/gradient/rollout.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/robot/sensors.hpp"
+#include "orthant/robot/step_jacobian.hpp"
 
 namespace orthant {
 namespace {
@@ -236,6 +237,93 @@ TEST(Standing, GradientsByFootAndGroundAgreeWithDifferences) {
     const double difference = (loss(more) - loss(less)) / (2 * e);
     EXPECT_NEAR(g.parameters[i], difference, 1e-5 * std::abs(difference) + 1e-9) << i;
   }
+}
+
+/// The step as a map of joint coordinates: written to the bodies, stepped, read.
+/// `places`: by the coordinates, too; contacts that are closed have two slopes by them.
+void expect_joint_jacobian(Trial& run, double push, bool places, double tolerance) {
+  const Articulation tree(run.model, "trunk");
+  const Index n = tree.u_size();
+  run.settings.solver.tolerance = 1e-13;
+  run.settings.projection_tolerance = 1e-12;
+  const VecX q = tree.positions(run.p, run.x), u = tree.velocities(run.p, run.x);
+  const auto end = [&](const VecX& dq, const VecX& du, double control, State& before) {
+    before = run.x;
+    tree.write(run.p, tree.integrate(q, dq), u + du, before);
+    State x = before;
+    WarmStart warm = run.warm;
+    EXPECT_EQ(step(run.model, run.p, run.settings, VecX::Constant(1, control), x, warm, run.work,
+                   &run.record)
+                  .outcome,
+              Outcome::Converged);
+    return x;
+  };
+  const auto reading = [&](const State& x, const State& from) {
+    VecX out(2 * n);
+    out << tree.difference(tree.positions(run.p, x), tree.positions(run.p, from)),
+        tree.velocities(run.p, x);
+    return out;
+  };
+  State before, other;
+  const VecX zero = VecX::Zero(n);
+  const State after = end(zero, zero, push, before);
+  StepGradient gradient(run.model, run.p, run.settings, run.record, {.by_parameters = false});
+  const StepJacobian J = step_jacobian(tree, run.p, before, after, gradient);
+  EXPECT_LT(gradient.certificate().solve_error, 1e-9);
+  ASSERT_EQ(J.A.rows(), 2 * n);
+  ASSERT_EQ(J.B.cols(), 1);
+  for (Index i = places ? 0 : n; i <= 2 * n; ++i) {
+    const double h = i < n ? 1e-6 : i < 2 * n ? 1e-5 : 1e-3;
+    VecX dq = zero, du = zero;
+    double control = 0;
+    (i < n ? dq[i] : i < 2 * n ? du[i - n] : control) = h;
+    const VecX up = reading(end(dq, du, push + control, other), after);
+    const VecX down = reading(end(-dq, -du, push - control, other), after);
+    const VecX difference = (up - down) / (2 * h), found = i < 2 * n ? J.A.col(i) : J.B.col(0);
+    EXPECT_LT((found - difference).lpNorm<Eigen::Infinity>(),
+              tolerance * (1 + difference.lpNorm<Eigen::Infinity>()))
+        << i;
+  }
+}
+
+TEST(StepJacobian, InJointCoordinatesAgreesWithDifferencesInTheAir) {
+  Trial run(quadruped());
+  for (Index i = 0; i < run.model.v_size(); ++i) run.x.v[i] = 0.3 * std::cos(1 + 2.4 * i);
+  for (const Body& body : run.model.bodies())
+    if (body.is_dynamic()) run.x.q[body.q_begin + 2] += 1;
+  run.go(1);
+  expect_joint_jacobian(run, 3.0, true, 1e-6);
+}
+
+TEST(StepJacobian, InJointCoordinatesAgreesWithDifferencesWhereFeetSlide) {
+  Trial run(quadruped());
+  run.go(100);
+  run.go(30, 0.9 * kGravity * Articulation(run.model, "trunk").mass(run.p));
+  expect_joint_jacobian(run, 90, false, 1e-5);
+}
+
+/// All directions at once give what one after another gives, on the border of sets too.
+TEST(StepJacobian, ManyDirectionsAreWhatSingleOnesAre) {
+  Trial run(quadruped());
+  run.go(100);
+  StepGradient gradient(run.model, run.p, run.settings, run.record, {.by_parameters = false});
+  const Index n = run.model.v_size(), count = 11;
+  StepChanges changes{MatX(n, count), MatX(n, count), MatX(1, count)};
+  for (Index i = 0; i < count; ++i) {
+    for (Index k = 0; k < n; ++k) {
+      changes.q(k, i) = std::cos(1 + 2.4 * k + i);
+      changes.v(k, i) = std::sin(2 + 1.7 * k - i);
+    }
+    changes.u(0, i) = i;
+  }
+  const StepChanges all = gradient.push_forward(changes);
+  for (Index i = 0; i < count; ++i) {
+    const StateTangent one =
+        gradient.push_forward({changes.q.col(i), changes.v.col(i), changes.u.col(i), {}});
+    EXPECT_LT((all.q.col(i) - one.q).norm(), 1e-9 * one.q.norm()) << i;
+    EXPECT_LT((all.v.col(i) - one.v).norm(), 1e-9 * one.v.norm()) << i;
+  }
+  EXPECT_THROW((void)gradient.push_forward(StepChanges{MatX::Zero(n + 1, 1)}), Error);
 }
 
 TEST(Sensors, FreeFallReadsNothing) {

@@ -31,8 +31,9 @@ enum class KinkChoice : std::uint8_t {
   Clamp,     ///< keep the contact closed (stick rather than slide, touch rather than part)
   Separate,  ///< let it go (slide rather than stick, part rather than touch)
   Average,   ///< the mean of the two
-  /// Every second one kept closed. Where this, Clamp and Separate agree the choice does not matter.
-  Alternate,
+  /// Between the two, a share of its own for every block: where this and Clamp agree no choice
+  /// matters, for a product is a rational function of the shares.
+  Mixed,
 };
 
 enum class GradientMode : std::uint8_t {
@@ -124,6 +125,14 @@ class SolutionGradient {
   ResidualDerivative adjoint(const Solution& by_answer);
   void adjoint(const Solution& by_answer, ResidualDerivative& out);  ///< into memory that is there
   Solution tangent(const ResidualDerivative& change);
+  /// One direction per column, the numbers of a row together.
+  using Directions = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  /// The changes of v along many changes of the balance, of bilateral rows and of blocks, the data
+  /// of the laws held.
+  void tangent(const Directions& balance, const Directions& bilateral, const Directions& blocks,
+               Directions& dv);
+  /// The last adjoint() with KinkChoice::Mixed at the rows on a border.
+  void adjoint_of_other_sides(ResidualDerivative& out);
 
   /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple
   /// of it, within the bounds of the laws, makes another answer. Empty where the impulses are

@@ -20,6 +20,10 @@
 
 namespace ORTHANT_EXPORT orthant {
 
+namespace internal {
+struct OtherSides;
+}
+
 struct StepGradientSettings {
   SolutionGradientSettings solution = {};  ///< element at kinks, smoothing, tolerances
   /// By solve of the record: solution.blocks of each.
@@ -62,6 +66,11 @@ struct StepTangent {
 };
 struct StateTangent {
   VecX q, v;
+};
+
+/// Changes of a state and of the controls, one per column. Members may be empty: zero.
+struct StepChanges {
+  MatX q = {}, v = {}, u = {};
 };
 
 /// d(q⁺, v⁺) = A d(q, v) + B du, tangent coordinates: A is 2 v_size square.
@@ -156,9 +165,17 @@ class StepGradient {
   StepCotangent pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves = {});
   /// The same into memory that is there.
   void pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
-                 StepCotangent& before);
+                 StepCotangent& before) {
+    pull_back(after, solves, before, nullptr);
+  }
+  /// For rollouts: what other sides of rows on a border change, of this step and of later ones, is
+  /// pulled back beside the derivative.
+  void pull_back(const StateCotangent& after, std::span<const SolveCotangent> solves,
+                 StepCotangent& before, internal::OtherSides* others);
   /// Jacobian–vector product.
   StateTangent push_forward(const StepTangent& change);
+  /// The same of many changes, in one pass over the model: q and v after the step.
+  StepChanges push_forward(const StepChanges& changes);
   /// Redundant rows have to stay consistent, faces flush, springs at their rest length: a number
   /// that must not change for that, by what the step reads, of size 1; or what other impulses would
   /// change of the last product. Null: there is none. Known after a pull_back().
