@@ -204,6 +204,11 @@ void Stage::walk_masses(R& reader) const {
     reader.finish();
   }
   walk_nodes(reader);
+  for (const Joint& joint : context_.model->joints()) {
+    if (joint.armature == kNone) continue;
+    armature_element(reader, joint);
+    reader.finish();
+  }
 }
 
 template <class R>
@@ -219,7 +224,6 @@ void Stage::walk_impact(R& reader) const {
     reader.finish();
   }
   for (const Joint& joint : model.joints()) {
-    if (joint.armature != kNone) armature_element(reader, joint);
     bilateral(reader, joint, JointUse::Impact, 0);
     reader.finish();
   }
