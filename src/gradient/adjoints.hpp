@@ -144,7 +144,8 @@ inline void body_adjoint(Pull& r, BodyId id, bool flies) {
   const Body& body = model.body(id);
   const double h = r.x.record.duration;
   const Twist now = twist_in(body, r.x.record.v), next = twist_in(body, r.x.answer.v);
-  if (model.law() == LawOfMotion::Overdamped || h * now.angular.norm() >= kOneTurn)
+  if (model.law() == LawOfMotion::Overdamped || h * now.angular.norm() >= kOneTurn ||
+      (!body.planar && holds_spins(r.x.record) && !flies))
     return body_element(r, id, flies);
   const double* values = r.x.parameters.values.data();
   const Twist weight = twist_in(body, r.weights().equations.balance);

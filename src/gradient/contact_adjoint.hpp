@@ -259,8 +259,7 @@ inline void contact_adjoint(Pull& r, const Contact& contact, Index number,
   const double* y = weights.equations.blocks.data() + block.row;
   const double h = r.x.record.duration;
   ContactPull c(r, contact);
-  Vec3 f[3];
-  contact_frame<double>(planar, c.normal, f);
+  const auto& f = block.frame;
   const int friction = block.dim > 1 ? tangents : 0;
   const bool rolls = block.dim > 1 + tangents;
 

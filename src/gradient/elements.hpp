@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "force/balance_kernel.hpp"
+#include "force/held_spin.hpp"
 #include "gradient/reader.hpp"
 #include "model/material_kernel.hpp"
 #include "orthant/constraint/assemble.hpp"
@@ -145,7 +146,7 @@ void body_element(R& r, BodyId id, bool flies) {
     // Gyroscopic terms are quadratic in the spin: a body that does not turn has none.
     if (value_of(spin.squaredNorm()) > 0) {
       const FreeRotationT<T> free = free_rotation_once<T>(J, p, spin, h);
-      coast = free.omega;
+      coast = holds_spins(r.x.record) && !flies ? held_spin<T>(free) : free.omega;
       turn = free.turn;
     }
     w.torque = world_inertia<T>(p, J) * Vec3T<T>(coast - spin_next);
@@ -433,6 +434,17 @@ void put_impulse(R& r, const Contact& contact, Index number, const ContactGeomet
   r.impulse(number, force);
 }
 
+/// The frame of the forward, whose tangents turn with the normal the shortest way. Made anew it
+/// might be another one: where a normal is level, by the rounding of its height.
+template <class T>
+void turned_frame(const ContactBlock& block, const Vec3T<T>& n, Vec3T<T>* frame) {
+  frame[0] = n;
+  for (int i = 1; i < 3; ++i) {
+    const Vec3T<T> f(T(block.frame[i][0]), T(block.frame[i][1]), T(block.frame[i][2]));
+    frame[i] = f - n * f.dot(n);
+  }
+}
+
 template <class R>
 void contact_element(R& r, const Contact& contact, Index number, const ContactBlock& block,
                      FrictionModel friction, double beta) {
@@ -443,7 +455,12 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   ContactGeometry<T> c = geometry_of(r, contact);
   r.gap(number, c.point.gap);
   Vec3T<T> frame[3];
-  contact_frame<T>(planar, c.point.normal, frame);
+  const bool pyramid = friction == FrictionModel::Pyramid && block.material.friction > 0;
+  if (pyramid) {  // its sides stand in the frame, whose spin counts
+    contact_frame<T>(planar, c.point.normal, frame);
+  } else {
+    turned_frame<T>(block, c.point.normal, frame);
+  }
 
   // Material: μ, ε, rolling, compliance from the parameters of both surfaces.
   const MaterialId ma = model.shape(contact.shape_a).material;
@@ -466,7 +483,7 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
 
   Vec3T<T> force = frame[0] * T(lambda[0]), torque(T(0), T(0), T(0));
   const int tangents = planar ? 1 : 2;
-  if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
+  if (pyramid) {
     const int m = static_cast<int>(block.dim) - 2;
     for (int i = 0; i < m; ++i) {
       const double angle = 2 * std::numbers::pi * i / m;

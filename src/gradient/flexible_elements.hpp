@@ -354,7 +354,7 @@ void flexible_contact_element(R& r, const FlexibleContact& c, const ContactBlock
     relative +=
         (linear_part(planar, twist) + angular_part(planar, twist).cross(lever)) * T(c.body_sign);
   }
-  contact_frame<T>(c.planar, at.normal, frame);
+  turned_frame<T>(block, at.normal, frame);
   Vec3T<T> force = frame[0] * T(lambda[0]);
   if (position) {
     T w = frame[0].dot(relative);

@@ -49,6 +49,11 @@ inline bool holds_normal(const FlexibleContact& c) {
   return c.body_sign == 0 && corners < (c.planar ? 2 : 3) && std::abs(c.gap) < 1e-6 * c.size;
 }
 
+/// Bodies of this solve that do not fly have the spin of force/held_spin.hpp.
+inline bool holds_spins(const SolveRecord& record) {
+  return record.kind == SolveKind::Step && record.rows.impacts_located && !record.touched.empty();
+}
+
 /// What both readers know.
 struct SolveContext {
   const Model& model;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "force/callback.hpp"
+#include "force/held_spin.hpp"
 #include "gradient/feature_margin.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
@@ -175,6 +176,12 @@ void Stage::assemble() {
       if (!assemble_motion(model, parameters, at, *context_.u, assembly_) ||
           !assemble_medium(model, parameters, at, medium_, assembly_))
         throw Error("step gradient", "the mass matrix of the recorded step is singular");
+      if (holds_spins(r)) {
+        VecX change;
+        hold_spins(model, parameters, r.q, r.touched, assembly_.dynamics, assembly_.problem.k,
+                   change);
+        if (change.size() > 0) assembly_.solver.solve(assembly_.problem.k, assembly_.v_free);
+      }
       assemble_rows(model, parameters, at, round(0), r.rows, r.rows.beta, assembly_,
                     r.contacts.flexible);
       for (std::size_t i = 0; i < context_.trials.size(); ++i)

@@ -203,6 +203,10 @@ void Stage::walk_masses(R& reader) const {
     reader.whole([&] { body_mass(reader, id, true); });
   }
   walk_nodes(reader);
+  for (const Joint& joint : context_.model->joints()) {
+    if (joint.armature == kNone) continue;
+    reader.whole([&] { armature_element(reader, joint); });
+  }
 }
 
 template <class R>
@@ -219,10 +223,7 @@ void Stage::walk_impact(R& reader) const {
     });
   }
   for (const Joint& joint : model.joints()) {
-    reader.whole([&] {
-      if (joint.armature != kNone) armature_element(reader, joint);
-      bilateral(reader, joint, JointUse::Impact, 0);
-    });
+    reader.whole([&] { bilateral(reader, joint, JointUse::Impact, 0); });
   }
 }
 

@@ -166,12 +166,9 @@ void keep_touching(const StepRun& run, const ContactSet& contacts, ContactSet& r
 /// An interval of length dt with the rows as they are.
 bool try_interval(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
-  Assembly& assembly = work.detected.assembly;
-  if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, assembly) ||
-      !solve_velocities(run, dt, true, assembly, work.solved))
-    return false;
-  find_displacement(run, dt, assembly, work.solved, work.displacement);
-  return true;
+  return assemble_motion(run.model, run.parameters, run.interval(dt), run.u,
+                         work.detected.assembly) &&
+         solve_located(run, dt);
 }
 
 /// Moves the contacts to the configuration q; the index of the smallest gap.
@@ -266,8 +263,7 @@ bool step_with_events(StepRun& run) {
 
     // The trial: what touches already has rows, and the others fly.
     keep_touching(run, detected.contacts, solved.rows);
-    if (!solve_velocities(run, left, true, detected.assembly, solved)) return false;
-    find_displacement(run, left, detected.assembly, solved, displacement);
+    if (!solve_located(run, left)) return false;
     const std::size_t touching = solved.rows.contacts.size();
     dt = sort_contacts(run, Paths(run, left, solved.solution.v, displacement), left,
                        detected.contacts.contacts, solved.rows.contacts, fast);

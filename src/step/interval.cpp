@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "constraint/medium.hpp"
+#include "force/held_spin.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/flexible.hpp"
@@ -93,6 +94,21 @@ void mark_jointed(const StepRun& run, std::vector<unsigned char>& jointed) {
       if (id != kWorld && run.model.body(id).is_dynamic())
         jointed[static_cast<std::size_t>(run.model.body(id).dynamic)] = 1;
   }
+}
+
+/// Bodies that may not fly: jointed, or with a contact that has rows.
+void mark_held(const StepRun& run, const ContactSet& rows, std::vector<unsigned char>& held) {
+  mark_jointed(run, held);
+  const auto mark = [&](BodyId id) {
+    const Body& body = run.model.body(id);
+    if (body.is_dynamic()) held[static_cast<std::size_t>(body.dynamic)] = 1;
+  };
+  for (const Contact& contact : rows.contacts) {
+    mark(contact.body_a);
+    mark(contact.body_b);
+  }
+  for (const FlexibleContact& contact : rows.flexible)
+    if (contact.body_sign != 0) mark(run.model.shape(contact.shape).body);
 }
 
 }  // namespace
@@ -229,6 +245,29 @@ bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly,
   }
   run.report.seconds_solve += timer.seconds();
   return finite;
+}
+
+bool solve_located(StepRun& run, double dt) {
+  Assembly& assembly = run.work.detected.assembly;
+  CanonicalProblem& problem = assembly.problem;
+  Solved& solved = run.work.solved;
+  Displacement& out = run.work.displacement;
+  mark_held(run, solved.rows, out.touched);
+  hold_spins(run.model, run.parameters, run.x.q, out.touched, assembly.dynamics, problem.k,
+             out.held);
+  if (out.held.size() > 0) assembly.solver.solve(problem.k, assembly.v_free);
+  if (!solve_velocities(run, dt, true, assembly, solved)) return false;
+  find_displacement(run, dt, assembly, solved, out);
+  if (out.held.size() == 0) return true;
+  // What flies after all has nothing but its forces, and the spin of its flight.
+  for (const BodyId id : run.model.dynamic_bodies()) {
+    const Body& body = run.model.body(id);
+    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0)
+      out.held.segment(body.v_begin, body.v_size).setZero();
+  }
+  solved.solution.v -= out.held;
+  problem.D.multiply_add(-1, out.held, solved.solution.w);
+  return true;
 }
 
 void find_displacement(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,

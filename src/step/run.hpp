@@ -39,6 +39,7 @@ struct Solved {
 struct Displacement {
   VecX delta;                          // q⁺ = q ⊞ delta
   std::vector<unsigned char> touched;  // by dynamic body: moves with v⁺, not in second-order flight
+  VecX held;  // what the solve took off the coast of bodies with rows: force/held_spin.hpp
 };
 
 /// A problem of one instant: an impact, or a round of the projection.
@@ -137,6 +138,9 @@ bool detect(StepRun& run, double dt, Detected& out);
 /// turn out not to be the step. `located`: rigid contacts bounce at located impacts, not here.
 /// False: not finite.
 bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved);
+/// The interval of a step with impact events, of length dt with solved.rows: velocities and where
+/// they lead. False: not finite.
+bool solve_located(StepRun& run, double dt);
 /// δ of the interval: h v⁺, and the second-order flight of all that nothing touches.
 void find_displacement(StepRun& run, double dt, const Assembly& assembly, const Solved& solved,
                        Displacement& out);
