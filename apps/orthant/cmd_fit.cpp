@@ -274,7 +274,7 @@ void add_fit(Program& program) {
   command.option("-o,--output", o->out, "write estimates and scores as YAML").value_name("FILE");
   command.option("--plot", o->plot, "write predicted and measured motions as SVG")
       .value_name("FILE");
-  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
+  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N").not_negative();
   command.flag("-q,--quiet", o->quiet, "no progress");
   command.footer(
       "Example:\n  orthant fit cube tosses.csv --params friction,restitution --train 60 -o "

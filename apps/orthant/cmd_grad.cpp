@@ -396,7 +396,7 @@ void add_grad(Program& program) {
       .value_name("KAPPA")
       .positive();
   command.flag("--force", o->force, "also through steps that missed the tolerance");
-  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N");
+  command.option("--threads", o->threads, "threads; 0: all cores").value_name("N").not_negative();
   command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
       .value_name("FILE|-");
   command.footer(

@@ -264,7 +264,9 @@ void add_reproduce(Program& program) {
               "end after so many steps, with a checkpoint; default when the run is over")
       .value_name("N")
       .not_negative();
-  command.option("--threads", options->threads, "threads; 0: all cores").value_name("N");
+  command.option("--threads", options->threads, "threads; 0: all cores")
+      .value_name("N")
+      .not_negative();
   command.flag("--list", options->list, "name the experiments and end");
   command.footer(
       "Example:\n  orthant reproduce all --quick -o report\n  orthant reproduce colony --size 1024 "

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
@@ -100,10 +101,14 @@ void print_summary(const SceneRun& run, const std::string& folder, bool stopped)
   fmt::print("  {:<11}{:>9.3f} s\n", "in all", t.seconds);
 }
 
-void check_folder(const RunCommandOptions& options) {
+/// Before anything is written.
+void check_options(const RunCommandOptions& options) {
   if (options.folder.empty()) throw Error("-o", "expected a folder for the run");
   if (options.scene.empty() && !options.run.resume)
     throw Error("run", "expected a scene (or --resume with the folder of a run)");
+  if (options.run.steps && options.run.time) throw Error("run", "give either --steps or --time");
+  if (options.run.time && !std::isfinite(*options.run.time))
+    throw Error("--time", "must be finite, found " + to_text(*options.run.time));
 }
 
 LoadedScene scene_of(const RunCommandOptions& options) {
@@ -134,7 +139,7 @@ int run_steps(const RunCommandOptions& options, LoadedScene scene, const RunOpti
 }
 
 int run_scene(const RunCommandOptions& options) {
-  check_folder(options);
+  check_options(options);
   set_thread_count(options.threads);
   // Before anything is written: a scene that is wrong or a wrong folder leaves nothing behind.
   return run_steps(options, scene_of(options), options.run);
@@ -174,7 +179,7 @@ int run_ranks(const RunCommandOptions& options) {
   std::optional<LoadedScene> scene;
   std::unique_ptr<DistributedRun> ranks;
   const bool ready = agree(mpi, [&] {
-    check_folder(options);
+    check_options(options);
     set_thread_count(options.threads);
     scene = scene_of(options);
     ranks = std::make_unique<DistributedRun>(*scene);
@@ -270,9 +275,15 @@ void add_run(Program& program) {
       .option("scene", options->scene, "scene: .yaml, .urdf or .xml (MJCF); not needed to resume")
       .value_name("SCENE");
   command.option("-o,--output", options->folder, "folder of the run").value_name("DIR");
-  command.option("--steps", options->run.steps, "end after this step").value_name("N");
-  command.option("--time", options->run.time, "end at this time [s]").value_name("S");
-  command.option("--threads", options->threads, "threads; 0: all cores").value_name("N");
+  command.option("--steps", options->run.steps, "end after this step")
+      .value_name("N")
+      .not_negative();
+  command.option("--time", options->run.time, "end at this time [s]")
+      .value_name("S")
+      .not_negative();
+  command.option("--threads", options->threads, "threads; 0: all cores")
+      .value_name("N")
+      .not_negative();
   command
       .option("--set", options->scene_options.set,
               "key=value: a parameter of the scene, or a setting such as step.h")

@@ -31,7 +31,7 @@ constexpr const char* kFooter =
     "  orthant validate incline bouncing_ball\n"
     "  orthant reproduce ellipsoids\n"
     "  orthant fit cube tosses.csv --params friction,restitution --train 60 -o fit.yaml\n"
-    "  orthant grad heap.yaml --loss 'position(crate).z' --check\n"
+    "  orthant grad heap.yaml --loss 'position(crate).x' --steps 100\n"
     "  orthant bench stack dominoes\n"
     "  orthant sweep heap.yaml --set mu=0.1:0.9:9 -o sweep\n";
 

@@ -2,7 +2,7 @@
 """Contact and complementarity problems: one call each."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
 
@@ -28,18 +28,21 @@ def solve(problem: CanonicalProblem, settings: SolveSettings | None = None, *,
     return solution, report
 
 
-@dataclass
+@dataclass(repr=False)
 class LcpSolution:
     """w = M z + q with 0 <= z, 0 <= w, z w = 0 (equations: w = 0, z free)."""
 
     z: NDArray[np.float64]
     w: NDArray[np.float64]
-    report: SolveReport = field(repr=False)
+    report: SolveReport
 
     @property
     def converged(self) -> bool:
         """The judge accepts it."""
         return self.report.outcome == Outcome.Converged
+
+    def __repr__(self) -> str:
+        return f"LcpSolution(z={self.z!r}, w={self.w!r}, outcome={self.report.outcome.name})"
 
 
 def _solve_made(problem: CanonicalProblem, settings: SolveSettings | None,

@@ -27,6 +27,12 @@ def test_lcp(M, q, error, message):
         ot.solve_lcp(M, q)
 
 
+def test_an_answer_says_whether_it_is_one():
+    assert "outcome=Converged" in repr(ot.solve_lcp(np.eye(2), [-1, 1]))
+    without = ot.solve_lcp(-np.eye(2), [-1, -1])
+    assert not without.converged and "Converged" not in repr(without)
+
+
 def test_damaged_sparse_matrix():
     A = scipy.sparse.csc_matrix(np.eye(3))
     A.indices[1] = 77

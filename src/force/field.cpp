@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// force/field.cpp: formulas at the centre of a body => force, torque, derivatives.
+// force/field.cpp: formulas at the centres of bodies => force, torque, derivatives.
 #include "orthant/force/field.hpp"
 
 #include <cmath>
@@ -8,6 +8,18 @@
 
 namespace orthant {
 namespace {
+
+FormulaPoint point(const Body& body, const VecX& q, const VecX& v, double t) {
+  FormulaPoint at;
+  at.x = body_pose(body, q.data()).x;
+  for (Index i = 0; i < (body.planar ? 2 : 3); ++i) at.v[i] = v[body.v_begin + i];
+  at.t = t;
+  return at;
+}
+
+void add_at_centre(const Body& body, const Vec3& force, VecX& f) {
+  for (Index i = 0; i < (body.planar ? 2 : 3); ++i) f[body.v_begin + i] += force[i];
+}
 
 /// Formulas of a vector at the centre of one body.
 class AtBody : public ForceCallback {
@@ -19,13 +31,6 @@ class AtBody : public ForceCallback {
   /// A model is edited by divisions, so that a body is known by its name.
   const Body& body(const Model& model) const { return model.body(model.find_body(name_)); }
 
-  FormulaPoint point(const Body& body, const VecX& q, const VecX& v, double t) const {
-    FormulaPoint at;
-    at.x = body_pose(body, q.data()).x;
-    for (Index i = 0; i < (body.planar ? 2 : 3); ++i) at.v[i] = v[body.v_begin + i];
-    at.t = t;
-    return at;
-  }
   /// The vector, and J[i] its derivatives by place and velocity.
   Vec3 evaluate(const FormulaPoint& at, std::array<std::array<double, 6>, 3>* J) const {
     Vec3 out = Vec3::Zero();
@@ -54,8 +59,7 @@ class FieldForce : public AtBody {
   void add_force(const Model& model, const Parameters&, const VecX& q, const VecX& v, double t,
                  VecX& f) const override {
     const Body& b = body(model);
-    const Vec3 force = evaluate(point(b, q, v, t), nullptr);
-    for (Index i = 0; i < (b.planar ? 2 : 3); ++i) f[b.v_begin + i] += force[i];
+    add_at_centre(b, evaluate(point(b, q, v, t), nullptr), f);
   }
   bool derivatives(const Model& model, const Parameters&, const VecX& q, const VecX& v, double t,
                    std::span<double> f_q, std::span<double> f_v) const override {
@@ -75,8 +79,11 @@ class FieldForce : public AtBody {
 
 class FlowForce : public AtBody {
  public:
-  FlowForce(VectorFormula formulas, std::string body, double drag_ratio, std::string where)
-      : AtBody(std::move(formulas), std::move(body), std::move(where)), ratio_(drag_ratio) {}
+  FlowForce(VectorFormula formulas, std::string body, double drag_ratio, double aspect,
+            std::string where)
+      : AtBody(std::move(formulas), std::move(body), std::move(where)),
+        ratio_(drag_ratio),
+        shape_((aspect * aspect - 1) / (aspect * aspect + 1)) {}
 
   void add_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
                  double t, VecX& f) const override {
@@ -86,20 +93,45 @@ class FlowForce : public AtBody {
     const Vec3 u = evaluate(point(b, q, v, t), &J);
     const Vec3 axis = rotate(body_pose(b, q.data()).p, Vec3(1, 0, 0));
     const Vec3 force = drag * (u - (1 - 1 / ratio_) * axis.dot(u) * axis);
-    const Vec3 turn = drag * length * length / 12 * 0.5 *
-                      Vec3(J[2][1] - J[1][2], J[0][2] - J[2][0], J[1][0] - J[0][1]);
-    if (b.planar) {
-      f[b.v_begin] += force[0];
-      f[b.v_begin + 1] += force[1];
+    Mat3 G;  // ∇u
+    for (Index i = 0; i < 3; ++i)
+      for (Index j = 0; j < 3; ++j) G(i, j) = J[i][j];
+    const Vec3 spin = 0.5 * Vec3(G(2, 1) - G(1, 2), G(0, 2) - G(2, 0), G(1, 0) - G(0, 1));
+    const Vec3 strained = 0.5 * (G + G.transpose()) * axis;
+    const Vec3 turn = drag * length * length / 12 * (spin + shape_ * axis.cross(strained));
+    add_at_centre(b, force, f);
+    if (b.planar)
       f[b.v_begin + 2] += turn[2];
-    } else {
-      f.segment<3>(b.v_begin) += force;
+    else
       f.segment<3>(b.v_begin + 3) += turn;
-    }
   }
 
  private:
-  double ratio_;
+  double ratio_, shape_;
+};
+
+class PairForce : public AtBody {
+ public:
+  PairForce(VectorFormula formulas, std::string body, BodyNames others, std::string where)
+      : AtBody(std::move(formulas), std::move(body), std::move(where)),
+        others_(std::move(others)) {}
+
+  void add_force(const Model& model, const Parameters&, const VecX& q, const VecX& v, double t,
+                 VecX& f) const override {
+    const Body& a = body(model);
+    const FormulaPoint here = point(a, q, v, t);
+    Vec3 sum = Vec3::Zero();
+    for (const std::string& name : *others_) {
+      const Body& b = model.body(model.find_body(name));
+      if (&a == &b) continue;
+      const FormulaPoint there = point(b, q, v, t);
+      sum += evaluate({here.x - there.x, here.v - there.v, t}, nullptr);
+    }
+    add_at_centre(a, sum, f);
+  }
+
+ private:
+  BodyNames others_;
 };
 
 }  // namespace
@@ -123,8 +155,15 @@ std::shared_ptr<const ForceCallback> field_force(VectorFormula formulas, std::st
 }
 
 std::shared_ptr<const ForceCallback> flow_force(VectorFormula formulas, std::string body,
-                                                double drag_ratio, std::string where) {
-  return std::make_shared<FlowForce>(std::move(formulas), std::move(body), drag_ratio,
+                                                double drag_ratio, double aspect,
+                                                std::string where) {
+  return std::make_shared<FlowForce>(std::move(formulas), std::move(body), drag_ratio, aspect,
+                                     std::move(where));
+}
+
+std::shared_ptr<const ForceCallback> pair_force(VectorFormula formulas, std::string body,
+                                                BodyNames others, std::string where) {
+  return std::make_shared<PairForce>(std::move(formulas), std::move(body), std::move(others),
                                      std::move(where));
 }
 

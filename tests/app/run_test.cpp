@@ -119,6 +119,13 @@ TEST(RunCommand, LeavesTheUsersFolderAlone) {
   EXPECT_THAT(here.err, HasSubstr("would be replaced"));
   EXPECT_EQ(read_file(folder.file("scene.yaml")), starter_scene("heap"));
   EXPECT_FALSE(std::filesystem::exists(folder.file("lock")));
+  for (const char* wrong : {"--steps -5", "--time -1", "--time inf", "--steps 1 --time 1",
+                            "--threads -1", "--set step.h=-1", "--set radius=word"}) {
+    const CommandResult refused =
+        run_command("run " + folder.file("scene.yaml") + " -o " + folder.file("new") + " " + wrong);
+    EXPECT_EQ(refused.code, 2) << wrong;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("new"))) << wrong;
+  }
 }
 
 TEST(RunCommand, AFullDiskBehindStandardOutputIsAnError) {

@@ -78,6 +78,28 @@ class Docs(unittest.TestCase):
             with self.subTest(line=line), tempfile.TemporaryDirectory() as folder:
                 run(line.replace("scenes/yaml/", f"{ROOT}/scenes/yaml/"), folder)
 
+    def test_the_options_are_those_of_the_command(self):
+        """Every option of --help is in the docs; every option of a section of docs/command.md is in --help."""
+        def help_of(*command):
+            done = subprocess.run([ORTHANT, *command, "--help"], text=True, capture_output=True, check=True)
+            return set(re.findall(r"--[a-z][a-z-]*", done.stdout)) - {"--help", "--help-all", "--output"}
+
+        docs = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
+        written = set(re.findall(r"--[a-z][a-z-]*", docs))
+        sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", (ROOT / "docs/command.md").read_text(encoding="utf-8"), re.M | re.S))
+        listed = subprocess.run([ORTHANT, "--help"], text=True, capture_output=True, check=True).stdout
+        commands = re.findall(r"^  (\w+)  ", listed.split("Subcommands:")[1].split("Examples:")[0], re.M)
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            options = help_of(command)
+            with self.subTest(command=command):
+                self.assertEqual(options - written, set(), "not in docs")
+                self.assertEqual(set(re.findall(r"--[a-z][a-z-]*", sections.get(command, ""))) - options - {"--help"}, set(),
+                                 "not of this command")
+        wrong = subprocess.run([ORTHANT, "solve", "x", "--method", "?"], text=True, capture_output=True, check=False).stderr
+        methods = re.search(r"^\| `--method` \| (.*?);", sections["solve"], re.M)[1]
+        self.assertEqual(re.findall(r"`(\w+)`", methods), wrong.split("allowed: ")[1].strip().split(", "))
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -79,6 +79,48 @@ step: {h: 0.1, drag_ratio: 2}
   EXPECT_NEAR(x.v[2], -0.25, 1e-12);
 }
 
+/// Jeffery (1922): the axis of a spheroid of aspect ratio a in a shear flow γ y turns at
+/// -γ (a² sin²φ + cos²φ) / (a² + 1), φ its angle from the flow.
+TEST(FieldScene, StrainTurnsLongBodies) {
+  const double a = 5, rate = 0.7;
+  for (const bool flat : {true, false})
+    for (const double angle : {0.0, 0.3, 1.2, 2.5}) {
+      const LoadedScene scene = parse_scene(
+          "orthant: 1\nworld: {planar: " + std::string(flat ? "true" : "false") +
+              ", law: overdamped, gravity: [0, 0" + (flat ? "" : ", 0") +
+              "]}\nbodies: [{name: rod, drag: 3, length: 1.5, " +
+              (flat ? "angle: " + std::to_string(angle)
+                    : "rotation: [0, 0, " + std::to_string(angle) + "]") +
+              ", shapes: {type: " + (flat ? "disc" : "sphere") +
+              ", radius: 0.2}}]\nforces: [{type: flow, name: shear, formula: [0.7*y, 0, 0], "
+              "aspect: 5}]\nstep: {h: 0.1}\n",
+          "scene.yaml");
+      const State x = play(scene, 1);
+      const double s = std::sin(angle), c = std::cos(angle);
+      EXPECT_NEAR(x.v[flat ? 2 : 5], -rate * (a * a * s * s + c * c) / (a * a + 1), 1e-12);
+    }
+}
+
+/// Two masses on springs of no length between them are one oscillator of the reduced mass: after
+/// half a period they have changed sides. Their centre stays, to the bit where F is odd.
+TEST(FieldScene, BodiesAttractEachOther) {
+  const LoadedScene scene = parse_scene(R"(orthant: 1
+parameters: {steps: 1000}
+world: {gravity: [0, 0, 0]}
+bodies:
+  - {name: a, position: [-1, 0, 0], mass: 2, inertia: [1, 1, 1]}
+  - {name: b, position: [1, 0, 0], mass: 2, inertia: [1, 1, 1]}
+  - {name: aloof, position: [0, 5, 0], mass: 1, inertia: [1, 1, 1]}
+forces: [{type: pair, name: pull, formula: -4*x, bodies: [a, b]}]
+step: {h: $(pi / 2 / steps)}
+)",
+                                        "scene.yaml");
+  const State x = play(scene, 1000);  // half of 2π √(m / 2k)
+  EXPECT_NEAR(x.q[0], 1, 3e-3);       // explicit: first order
+  EXPECT_EQ(x.q[0], -x.q[7]);
+  EXPECT_EQ(x.q[15], 5);
+}
+
 TEST(FieldScene, TheResolvedSceneIsTheSameScene) {
   const LoadedScene scene = parse_scene(R"(orthant: 1
 parameters: {strength: 2}

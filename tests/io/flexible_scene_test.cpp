@@ -11,6 +11,7 @@
 #include "orthant/io/output.hpp"
 #include "orthant/io/run.hpp"
 #include "orthant/io/trajectory.hpp"
+#include "orthant/step/step.hpp"
 #include "support/sample_files.hpp"
 
 namespace orthant {
@@ -164,6 +165,27 @@ TEST(FlexibleScene, ARunReportsStepsThatWereCut) {
   const auto none = nlohmann::json::parse(read_file(folder.file("still/report.json")));
   EXPECT_EQ(none.at("cuts"), 0);
   EXPECT_EQ(none.at("inverted_steps"), 0);
+}
+
+/// What a checkpoint keeps of a contact is all set: its place, too, which used to be left out.
+TEST(FlexibleScene, TheWarmStartKnowsWhereContactsAct) {
+  const LoadedScene scene = parse_scene(
+      "orthant: 1\nbodies: [{name: floor, motion: fixed, shapes: {type: half_space}}]\nflexible: "
+      "{type: box, name: cube, size: [0.1, 0.1, 0.1], cells: [1, 1, 1], young: 1e5, position: [3, "
+      "4, 0]}\nstep: {h: 0.01}\n",
+      "cube.yaml");
+  State x = scene.state;
+  WarmStart warm;
+  StepWorkspace workspace;
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(step(scene.model, scene.parameters, scene.settings, {}, x, warm, workspace).outcome,
+              Outcome::Converged);
+  ASSERT_GE(warm.contacts.size(), 4u);
+  for (const WarmStart::Entry& entry : warm.contacts) {
+    EXPECT_NEAR(std::abs(entry.point_W.x() - 3.05), 0.05, 1e-3);
+    EXPECT_NEAR(std::abs(entry.point_W.y() - 4.05), 0.05, 1e-3);
+    EXPECT_NEAR(entry.point_W.z(), 0, 1e-3);
+  }
 }
 
 TEST(FlexibleScene, AResumedRunEndsInTheSameBits) {

@@ -50,6 +50,18 @@ class Readme(unittest.TestCase):
                 self.assertIn(f"| `{scene.stem}.yaml` | {description[1]} |", page)
                 self.assertIn(f'href="gallery/{scene.stem}.html"', page)
 
+    def test_the_walk_leads_somewhere(self):
+        """The files that docs/architecture.md names exist and hold the functions said to be there."""
+        page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        files = re.findall(r"`((?:src|include|tests|cmake|docs)/[\w./]+\.\w+)`", page)
+        self.assertGreaterEqual(len(files), 15)
+        for path in files:
+            self.assertTrue((ROOT / path).exists(), path)
+        names = re.findall(r"`(\w+)(?:\(\))?` (?:in\s+|\()`(src/[\w./]+)`", page)
+        self.assertGreaterEqual(len(names), 3)
+        for name, path in names:
+            self.assertIn(f"{name}(", (ROOT / path).read_text(encoding="utf-8"), path)
+
     def test_every_room_is_described(self):
         table = (ROOT / "cmake/rooms.txt").read_text(encoding="utf-8")
         page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

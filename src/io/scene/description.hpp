@@ -37,7 +37,7 @@ enum class ShapeWord : unsigned char {
   HalfPlane,
   Ellipse
 };
-enum class ForceWord : unsigned char { Body, Point, Spring, Nodes, Field, Flow };
+enum class ForceWord : unsigned char { Body, Point, Spring, Nodes, Field, Flow, Pair };
 enum class FlexibleWord : unsigned char { Box, Cylinder, Ball, Rectangle, Disc, File, Mesh };
 enum class ActuatorWord : unsigned char { Joint, Body, Target, Speed };
 enum class PopulationWord : unsigned char { Grid, Lattice, Random };
@@ -180,6 +180,7 @@ struct ForceDescription {
   double stiffness = 0, damping = 0;
   std::optional<double> rest = {};
   FormulaList formula = {};
+  double aspect = 1;
   std::vector<std::string> bodies = {};
   Where where = {};
 };

@@ -275,6 +275,7 @@ class SceneBuilder {
         break;
       case ForceWord::Field:
       case ForceWord::Flow:
+      case ForceWord::Pair:
         add_field(f);
         break;
     }
@@ -283,21 +284,29 @@ class SceneBuilder {
   /// One callback for each body, so that each has its derivatives.
   void add_field(const ForceDescription& f) {
     const std::string where = f.formula.where.text();
-    const bool flow = f.type == ForceWord::Flow;
-    if (flow && scene_.world.law != LawOfMotion::Overdamped)
+    if (f.type == ForceWord::Flow && scene_.world.law != LawOfMotion::Overdamped)
       throw Error(f.where.text(), "a flow needs 'law: overdamped': its drag is that law's");
     const VectorFormula formula = vector_formula(f.formula.texts, where);
     std::vector<std::string> names = f.bodies;
     if (names.empty())
       for (const BodyDescription& body : bodies_)
         if (body.motion == MotionWord::Dynamic) names.push_back(body.name);
+    constexpr std::size_t kMostInPairs = 2048;  // a formula for each two of them, in every step
+    if (f.type == ForceWord::Pair && (names.size() < 2 || names.size() > kMostInPairs))
+      throw Error(f.where.text(), "force '" + f.name + "' acts between 2 to " +
+                                      to_text(kMostInPairs) + " bodies, found " +
+                                      to_text(names.size()));
+    const auto others = std::make_shared<const std::vector<std::string>>(names);
+    const auto force_on = [&](const std::string& body) {
+      if (f.type == ForceWord::Pair) return pair_force(formula, body, others, where);
+      if (f.type == ForceWord::Flow)
+        return flow_force(formula, body, scene_.step.drag_ratio, f.aspect, where);
+      return field_force(formula, body, where);
+    };
     for (const std::string& body : names) {
       const std::string name = f.name + "/" + body;
       remember("force", name, f.where);
-      builder_.add_force(CallbackSpec{name, body,
-                                      flow
-                                          ? flow_force(formula, body, scene_.step.drag_ratio, where)
-                                          : field_force(formula, body, where)});
+      builder_.add_force(CallbackSpec{name, body, force_on(body)});
     }
     fields_ = true;
   }

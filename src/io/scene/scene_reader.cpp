@@ -123,8 +123,9 @@ YamlPtr with_setting(const YamlPtr& root, const std::string& setting) {
   if (equals == std::string::npos || equals == 0) throw Error(where, "expected key=value");
   const std::string key = setting.substr(0, equals);
   // Read as YAML: a list or a map is as good as a number.
-  const YamlPtr value = equals + 1 < setting.size() ? parse_yaml(setting.substr(equals + 1), where)
-                                                    : std::make_shared<YamlNode>();
+  auto value = std::make_shared<YamlNode>();
+  if (equals + 1 < setting.size()) *value = *parse_yaml(setting.substr(equals + 1), where);
+  value->where.line = 0;  // there is one, and no need to name it
   if (key.find('.') != std::string::npos) return with_value(root, key, value);
   const YamlNode* parameters = root->find("parameters");
   std::vector<std::string_view> names;

@@ -387,7 +387,8 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
           .by_type(
               &T::type,
               "at the centre of mass, at a point, between two points, on nodes, by a formula of "
-              "the place; `flow`: the drag of a medium that moves (overdamped law)")
+              "the place; `flow`: the drag of a medium that moves (overdamped law); `pair`: by a "
+              "formula of the place relative to each of the others")
           .add("name", &T::name, "", {.required = true})
           .add("body", &T::body, "that it acts on", {.required = true, .only = "body point"})
           .add("part", &T::part, "a flexible part", {.required = true, .only = "nodes"})
@@ -412,9 +413,11 @@ const Table<ForceDescription>& table_of<ForceDescription>() {
               "formula", &T::formula,
               "force [N], or velocity of the flow [m/s], of x, y, z, r (distance from the origin), "
               "vx, vy, vz, t; one formula serves all components, x is then the component",
-              {.required = true, .only = "field flow"})
+              {.required = true, .only = "field flow pair"})
+          .add("aspect", &T::aspect, "length of the bodies along x over their width: strain turns",
+               {.lo = 1e-3, .hi = 1e3, .only = "flow"})
           .add("bodies", &T::bodies, "that it acts on; default: all that move",
-               {.only = "field flow"});
+               {.only = "field flow pair"});
   return table;
 }
 

@@ -73,7 +73,8 @@ template <>
 struct Choices<ForceWord> {
   static constexpr std::pair<std::string_view, ForceWord> list[] = {
       {"body", ForceWord::Body},   {"point", ForceWord::Point}, {"spring", ForceWord::Spring},
-      {"nodes", ForceWord::Nodes}, {"field", ForceWord::Field}, {"flow", ForceWord::Flow}};
+      {"nodes", ForceWord::Nodes}, {"field", ForceWord::Field}, {"flow", ForceWord::Flow},
+      {"pair", ForceWord::Pair}};
 };
 template <>
 struct Choices<FlexibleWord> {
