@@ -54,7 +54,7 @@ struct InteriorPointSettings {
   /// κ below which the point with idle cones at their bounds is judged too, and half-lines are
   /// brought to the answer of the sets that a step shows,
   double snap_gap = 1e-4;
-  int closing_solves = 30;  ///< with the factor at hand, at most
+  int closing_solves = 60;  ///< with the factor at hand, at most: each halves what is left and more
   double closed =
       1e-5;  ///< of the tolerance, what is left then: light rows are judged by their own size
   /// Start from x: full where it has impulses, partial where it has velocities alone.
