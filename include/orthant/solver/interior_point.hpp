@@ -36,6 +36,7 @@ struct InteriorPointSettings {
   /// The same of those in cones, where elimination has lost its digits only: a chain of masses over
   /// twenty decades needs the cones' own terms down to 1e-20.
   double softening = 1e-12;
+  int softer = 4;              ///< times that it grows a hundredfold until there is a factor
   Index panel_rows = 100;      ///< unsymmetric: rows from which dense panels pay,
   Index pivoted_rows = 1000;   ///< and beyond which pivoting costs more than the digits are worth
   double pivot_floor = 1e-16;  ///< least pivot beside the largest entry of its row
