@@ -36,6 +36,7 @@ struct InteriorPointSettings {
   /// The same of those in cones, where elimination has lost its digits only: a chain of masses over
   /// twenty decades needs the cones' own terms down to 1e-20.
   double softening = 1e-12;
+  int softer = 4;              ///< times that it grows a hundredfold until there is a factor
   Index panel_rows = 100;      ///< unsymmetric: rows from which dense panels pay,
   Index pivoted_rows = 1000;   ///< and beyond which pivoting costs more than the digits are worth
   double pivot_floor = 1e-16;  ///< least pivot beside the largest entry of its row
@@ -54,7 +55,7 @@ struct InteriorPointSettings {
   /// κ below which the point with idle cones at their bounds is judged too, and half-lines are
   /// brought to the answer of the sets that a step shows,
   double snap_gap = 1e-4;
-  int closing_solves = 30;  ///< with the factor at hand, at most
+  int closing_solves = 60;  ///< with the factor at hand, at most: each halves what is left and more
   double closed =
       1e-5;  ///< of the tolerance, what is left then: light rows are judged by their own size
   /// Start from x: full where it has impulses, partial where it has velocities alone.

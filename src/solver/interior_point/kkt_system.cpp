@@ -283,10 +283,12 @@ bool KktSystem::factorize_saddle() {
   for (const Index i : proximal_) values[i] += settings_.proximal;
   if (softened_) soften();
   if (factor_.factorize(K_)) return true;
-  if (softened_) return false;
   softened_ = true;
-  soften();
-  return factor_.factorize(K_);
+  for (int i = 0; i < settings_.softer; ++i, settings_.softening *= 100) {
+    soften();
+    if (factor_.factorize(K_)) return true;
+  }
+  return false;
 }
 
 void KktSystem::soften() {
