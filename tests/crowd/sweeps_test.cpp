@@ -316,6 +316,25 @@ TEST(Sweeps, MomentumSavesSweeps) {
   EXPECT_LT(2 * with.sweeps, without.sweeps);
 }
 
+TEST(Sweeps, MomentumThatIsSetBackByHowMuchTheChangeGrowsSavesSweeps) {
+  int anew = 0, partly = 0;
+  for (const int count : {60, 100, 150, 200}) {
+    Case first = packing(count, 0.5), second = first;
+    SweepSettings settings{
+        .max_sweeps = 20000, .tolerance = 1e-3, .speed = 0.0981, .compliance = 1e-3};
+    SweepWorkspace work;
+    const SweepResult restarted = solve_sweeps(first.problem, settings, work);
+    settings.memory = 0.5;
+    settings.set_back = 50;
+    const SweepResult kept = solve_sweeps(second.problem, settings, work);
+    EXPECT_EQ(restarted.outcome, Outcome::Converged) << count;
+    EXPECT_EQ(kept.outcome, Outcome::Converged) << count;
+    anew += restarted.sweeps;
+    partly += kept.sweeps;
+  }
+  EXPECT_LT(partly, anew);
+}
+
 TEST(Sweeps, StartFromTheLastImpulses) {
   Case c = packing(60, 0.5);
   const std::vector<SweepBody> free = c.problem.bodies;
