@@ -98,7 +98,7 @@ cuda: configure-release  ## liborthant_cuda for a GPU (sm_90): build/release/lib
 	@tools/setup cuda
 	$(say) 'building liborthant_cuda'
 	@cmake -S . -B build/release -DORTHANT_CUDA=ON >build/configure-cuda.log
-	@cmake --build build/release --parallel $(JOBS) --target orthant_cuda cuda_batch_bench
+	@cmake --build build/release --parallel $(JOBS) --target orthant_cuda cuda_batch_bench cuda_spheres_bench cuda_rods_bench
 
 test-cuda: cuda  ## the batch on the host, and the registers of the kernels; needs no GPU
 	@cmake --build build/release --parallel $(JOBS) --target test_device

@@ -9,7 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-MOST = {"StepBody": 0, "PullBody": 2048, "SweepContact": 0, "FillContacts": 0}  # bytes of spill stores of the kernel itself
+MOST = {"StepBody": 0, "PullBody": 2048, "SweepContact": 0, "FillContacts": 0,
+        "SolveRods": 0, "CountRows": 0, "FillRows": 0}  # bytes of spill stores of the kernel itself
 
 
 def main():

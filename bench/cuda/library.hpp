@@ -30,6 +30,9 @@ class CudaLibrary {
     find("orthant_cuda_spheres_create", spheres_create);
     find("orthant_cuda_spheres_destroy", spheres_destroy);
     find("orthant_cuda_spheres_step", spheres_step);
+    find("orthant_cuda_rods_create", rods_create);
+    find("orthant_cuda_rods_destroy", rods_destroy);
+    find("orthant_cuda_rods_step", rods_step);
   }
   [[noreturn]] static void die(const char* what) {
     std::fprintf(stderr, "error: %s\n", what);
@@ -53,6 +56,9 @@ class CudaLibrary {
   decltype(&orthant_cuda_spheres_create) spheres_create;
   decltype(&orthant_cuda_spheres_destroy) spheres_destroy;
   decltype(&orthant_cuda_spheres_step) spheres_step;
+  decltype(&orthant_cuda_rods_create) rods_create;
+  decltype(&orthant_cuda_rods_destroy) rods_destroy;
+  decltype(&orthant_cuda_rods_step) rods_step;
 
  private:
   template <class Function>

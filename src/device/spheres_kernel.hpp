@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "device/cells_kernel.hpp"
 #include "device/scalar_kernel.hpp"
 
 namespace orthant::device {
@@ -110,7 +111,6 @@ struct SphereMomentum {
 
 constexpr int kTurns = 8, kColours = 64, kFanIn = 64;
 constexpr double kFarCells = 8;  // a body looks at most so many cells ahead in a step
-constexpr std::uint64_t kAxisBits = 20, kAxisMask = (1u << kAxisBits) - 1;
 
 /// A contact that is still being found.
 struct SphereGap {
@@ -142,31 +142,11 @@ struct SphereWork {
 
 // --- cells ---
 
-ORTHANT_HD inline std::uint64_t axis_cell(double x, double edge) {
-  const double c = ::floor(x / edge) + (1 << (kAxisBits - 1));
-  if (!(c > 0)) return 0;
-  return c < static_cast<double>(kAxisMask) ? static_cast<std::uint64_t>(c) : kAxisMask;
-}
 /// Turn first, then z, y, x: cells of a turn are neighbours in the sorted order.
 ORTHANT_HD inline std::uint64_t cell_key(std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   const std::uint64_t turn = (x & 1) | (y & 1) << 1 | (z & 1) << 2;
   return turn << (3 * kAxisBits) | z << (2 * kAxisBits) | y << kAxisBits | x;
 }
-/// First place in [0, count) whose key is not below `key`.
-ORTHANT_HD inline int lower_bound(const std::uint64_t* keys, int count, std::uint64_t key) {
-  int begin = 0;
-  while (count > 0) {
-    const int half = count / 2;
-    if (keys[begin + half] < key) {
-      begin += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return begin;
-}
-
 ORTHANT_HD inline Vec read(const double* x) { return {x[0], x[1], x[2]}; }
 ORTHANT_HD inline void write(double* to, const Vec& x) {
   to[0] = x.x;
@@ -174,14 +154,6 @@ ORTHANT_HD inline void write(double* to, const Vec& x) {
   to[2] = x.z;
 }
 ORTHANT_HD inline double norm(const Vec& x) { return root(dot(x, x)); }
-ORTHANT_HD inline double larger(double a, double b) { return a > b ? a : b; }
-/// Not NaN and not infinite: its difference with itself is zero.
-ORTHANT_HD inline bool finite(const double* x, int count) {
-  for (int i = 0; i < count; ++i)
-    if (!(x[i] - x[i] == 0)) return false;
-  return true;
-}
-
 /// Speed after gravity, squared and not; a body that is not finite has none.
 struct SpeedOfSphere {
   SphereWork w;
@@ -247,16 +219,6 @@ struct BeginCell {
     if (!begins) return;
     w.cell_begin[w.cell_of[s]] = static_cast<int>(s);
     w.cell_key[w.cell_of[s]] = w.key[s];
-  }
-};
-
-/// Where the entries of each group begin in sorted keys, the group in the bits from `shift` on.
-struct BeginGroup {
-  const std::uint64_t* keys;
-  int count, shift;
-  int* begin;
-  ORTHANT_HD void operator()(std::size_t i) const {
-    begin[i] = lower_bound(keys, count, static_cast<std::uint64_t>(i) << shift);
   }
 };
 

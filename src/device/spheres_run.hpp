@@ -17,13 +17,6 @@ namespace orthant::device {
 
 constexpr int kKeyBits = 3 * static_cast<int>(kAxisBits) + 3, kColourBits = 7;
 
-/// Memory of a back end, grown where needed, released by its owner.
-template <class T>
-struct Buffer {
-  T* data = nullptr;
-  std::size_t capacity = 0;
-};
-
 template <class Backend>
 class SphereRun {
  public:

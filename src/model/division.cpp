@@ -74,10 +74,14 @@ MassProperties uniform(const Rod& rod, double half_length, double mass) {
   return transform(Pose{Vec3::Zero(), rod.X_BS.p}, m);
 }
 
+std::uint64_t drawn_bits(const DivisionSettings& settings, BodyUid uid) {
+  return mix_bits((uid * kGoldenRatio) ^ mix_bits(settings.key));
+}
+
 /// The turn of a daughter, world axes [rad].
 Vec3 jitter_of(const DivisionSettings& settings, BodyUid uid, bool planar, const Pose& X_WS) {
-  const std::uint64_t bits = mix_bits((uid * kGoldenRatio) ^ mix_bits(settings.key));
-  if (planar) return {0, 0, (bits >> 63) != 0 ? settings.jitter : -settings.jitter};
+  if (planar) return {0, 0, planar_turn(settings, uid)};
+  const std::uint64_t bits = drawn_bits(settings, uid);
   const double around = 2 * std::numbers::pi * 0x1p-53 * static_cast<double>(bits >> 11);
   return settings.jitter * rotate(X_WS.p, Vec3(0, std::cos(around), std::sin(around)));
 }
@@ -319,6 +323,10 @@ Divided divide(ModelBuilder& builder, const Model& model, const Parameters& para
   keep_state(model, state, made, survivors, made_state);
   builder.set_bodies(std::move(next));  // nothing can fail from here on
   return {std::move(made), std::move(made_parameters), std::move(made_state), std::move(map)};
+}
+
+double planar_turn(const DivisionSettings& settings, BodyUid uid) {
+  return (drawn_bits(settings, uid) >> 63) != 0 ? settings.jitter : -settings.jitter;
 }
 
 double rod_length(const Model& model, const Parameters& parameters, BodyId body) {

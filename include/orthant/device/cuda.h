@@ -53,6 +53,16 @@ void orthant_cuda_spheres_destroy(orthant_cuda_spheres* spheres);
 int orthant_cuda_spheres_step(orthant_cuda_spheres* spheres, double* q, double* v, int forget,
                               double* report, float* milliseconds);
 
+/* One world of very many rods. `program`: the bytes of RodProgram (host). q, length: 3 and 1 numbers
+ * per rod, in and out; `count` may change from call to call, which starts from no impulses, as
+ * `forget` does. `report` (host): outcome, first, rows, solves, iterations, residual, deepest, as
+ * RodReport. milliseconds (host, may be null): of the step. */
+typedef struct orthant_cuda_rods orthant_cuda_rods;
+int orthant_cuda_rods_create(const unsigned char* program, size_t size, orthant_cuda_rods** out);
+void orthant_cuda_rods_destroy(orthant_cuda_rods* rods);
+int orthant_cuda_rods_step(orthant_cuda_rods* rods, size_t count, double* q, double* length,
+                           int forget, double* report, float* milliseconds);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,6 +29,9 @@ struct DivisionSettings {
   std::uint64_t key = 0;                          ///< of the hash that draws its direction
 };
 
+/// The turn of a daughter in the plane [rad]: the jitter, to one side or the other.
+double planar_turn(const DivisionSettings& settings, BodyUid uid);
+
 /// Who came from whom. The first daughter lies on the side of -x of the mother.
 struct Division {
   BodyUid mother = 0;
