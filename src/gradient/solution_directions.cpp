@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gradient/solution_directions.cpp: the derivative of a solution along many changes at once: one
 // factorisation, every product of small blocks with all columns. Refined as solve() does.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradient/solution_impl.hpp"
 

@@ -50,12 +50,10 @@ class Stage {
   void set(const StageArguments& x, std::size_t index);
 
   /// ḡ(q', v') and what else the solve is asked for => added to the derivatives by its inputs, and
-  /// to those by (q', v') of the solves before it, `by_trials`.
+  /// to those by (q', v') of the solves before it, `by_trials`. `with_other_sides`: and what other
+  /// sides of rows on a border change of the pull before this one.
   void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
-            std::span<StateCotangent> by_trials = {});
-  /// What other sides of rows on a border change of the last pull(), added to the derivative by the
-  /// inputs. Of an impact whose restitution is scaled, and of a recursion, it is not known.
-  void pull_other_sides(SolveInputs& in);
+            std::span<StateCotangent> by_trials = {}, bool with_other_sides = false);
   /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
   void push(const SolveInputs& direction, VecX& dq, VecX& dv,
             std::span<const StateTangent> trials = {});
@@ -137,8 +135,8 @@ class Stage {
   void walk_impact(R& reader) const;
   template <class R>
   void walk_projection(R& reader) const;
-  /// Forces of users that come with derivatives.
-  void pull_callbacks(const SolveOutputs& weights, SolveInputs& in) const;
+  /// Of the last pull: what KinkChoice::Mixed would change of its weights.
+  void find_other_sides();
   bool flies(const Body& body) const;
   /// An impact in which kinematic bodies or motors take part.
   bool works_from_outside() const;
@@ -193,7 +191,8 @@ class Stage {
   Against against_[2];  // by OpenReason
   Index ties_ = 0;
   double feature_margin_ = 1;
-  SolveOutputs weights_, other_sides_;  // of pull(), of pull_other_sides()
+  SolveOutputs weights_;  // of pull()
+  ResidualDerivative other_sides_;
   Solution by_answer_;
   ManyOutputs many_;  // of push_many()
   Directions many_change_;

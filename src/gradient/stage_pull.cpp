@@ -39,6 +39,11 @@ inline void position_contact_row(Pull& r, const Contact& contact, Index number,
 
 namespace {
 
+constexpr VecX ResidualDerivative::* kEquations[] = {
+    &ResidualDerivative::balance, &ResidualDerivative::bilateral, &ResidualDerivative::blocks,
+    &ResidualDerivative::mu,      &ResidualDerivative::mu_r,      &ResidualDerivative::lo,
+    &ResidualDerivative::hi};
+
 void add_inputs(const SolveInputs& x, SolveInputs& in) {
   in.q += x.q;
   in.v += x.v;
@@ -51,7 +56,8 @@ void add_inputs(const SolveInputs& x, SolveInputs& in) {
 }  // namespace
 
 void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
-                 std::span<StateCotangent> by_trials) {
+                 std::span<StateCotangent> by_trials, bool with_other_sides) {
+  if (with_other_sides) find_other_sides();
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   const bool moves = r.kind != SolveKind::Impact, step = is_interval();
@@ -134,6 +140,9 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     }
   }
   gradient_->adjoint(by, weights.equations);
+  if (with_other_sides)
+    for (VecX ResidualDerivative::* part : kEquations)
+      weights.equations.*part += other_sides_.*part;
 
   static thread_local taping::Tape tape;
   const SolveContext x = context(r);
@@ -170,13 +179,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     at.v.swap(by_trials[i].v);
     at.parameters.swap(in.parameters);
   }
-  pull_callbacks(weights, in);
-}
-
-void Stage::pull_callbacks(const SolveOutputs& weights, SolveInputs& in) const {
-  if (!is_interval()) return;
-  const SolveRecord& r = *context_.record_;
-  const Model& model = *context_.model;
+  if (!step) return;
   for (const Force& force : model.forces()) {
     double f_q[36], f_v[36];
     if (force.kind != ForceKind::Callback ||
@@ -191,21 +194,9 @@ void Stage::pull_callbacks(const SolveOutputs& weights, SolveInputs& in) const {
   }
 }
 
-void Stage::pull_other_sides(SolveInputs& in) {
-  SolveOutputs& change = other_sides_;
-  gradient_->adjoint_of_other_sides(change.equations);
-  change.delta.setZero(context_.model->v_size());
-  for (VecX ResidualDerivative::* part :
-       {&ResidualDerivative::balance, &ResidualDerivative::bilateral, &ResidualDerivative::blocks,
-        &ResidualDerivative::mu, &ResidualDerivative::mu_r, &ResidualDerivative::lo,
-        &ResidualDerivative::hi})
-    change.equations.*part -= weights_.equations.*part;
-  static thread_local taping::Tape tape;
-  const SolveContext x = context(*context_.record_);
-  Pull reader(x, change, tape, in);
-  walk(reader);
-  if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, change, in);
-  pull_callbacks(change, in);
+void Stage::find_other_sides() {
+  gradient_->adjoint_of_other_sides(other_sides_);
+  for (VecX ResidualDerivative::* part : kEquations) other_sides_.*part -= weights_.equations.*part;
 }
 
 void Stage::find_contradiction(const Solution& free) {

@@ -574,8 +574,9 @@ void StepGradient::Impl::pull_others(std::size_t i, internal::OtherSides& others
   others.by.duration = others.by.scale = 0;
   const bool closes = stages[i].record().scaled || event_after[i].contact != nullptr;
   if (here && closes) others.known = false;
-  if (here && !closes) stages[i].pull_other_sides(others.by);
-  if (came) stages[i].pull(other_q, other_v, nullptr, others.by);
+  if (!came) other_q.setZero(), other_v.setZero();
+  if (came || (here && !closes))
+    stages[i].pull(other_q, other_v, nullptr, others.by, {}, here && !closes);
   if (came || here || by_left != 0) close_times(i, others.by, by_left);
 }
 

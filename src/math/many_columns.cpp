@@ -10,32 +10,18 @@ namespace {
 
 constexpr Index kLanes = 8;
 
-/// Two rows of Y at a time: what is read of X serves both.
 template <class Width>
 [[gnu::always_inline]] inline void strip(const SmallMatrix& A, Index rows, Index inner,
                                          double factor, const double* X, double* Y, Index columns,
                                          Width width) {
-  Index r = 0;
-  for (; r + 1 < rows; r += 2) {
-    const double *a = A.values + r * A.row_step, *b = a + A.row_step;
-    double sum[kLanes] = {}, next[kLanes] = {};
+  for (Index r = 0; r < rows; ++r) {
+    double sum[kLanes] = {};
     for (Index k = 0; k < inner; ++k) {
-      const double first = a[k * A.step], second = b[k * A.step];
-      for (Index c = 0; c < width; ++c) {
-        sum[c] += first * X[k * columns + c];
-        next[c] += second * X[k * columns + c];
-      }
+      const double a = A.values[r * A.row_step + k * A.step];
+      for (Index c = 0; c < width; ++c) sum[c] += a * X[k * columns + c];
     }
     for (Index c = 0; c < width; ++c) Y[r * columns + c] += factor * sum[c];
-    for (Index c = 0; c < width; ++c) Y[(r + 1) * columns + c] += factor * next[c];
   }
-  if (r == rows) return;
-  double sum[kLanes] = {};
-  for (Index k = 0; k < inner; ++k) {
-    const double a = A.values[r * A.row_step + k * A.step];
-    for (Index c = 0; c < width; ++c) sum[c] += a * X[k * columns + c];
-  }
-  for (Index c = 0; c < width; ++c) Y[r * columns + c] += factor * sum[c];
 }
 
 [[gnu::always_inline]] inline void product(const SmallMatrix& A, Index rows, Index inner,
