@@ -144,6 +144,10 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{860211, 271, Finding::NamedKink, "a jammed contact of one freedom"},
            Case{860211, 469, Finding::NamedKink, "a motor that asks for more than a limit"},
            Case{1, 181, Finding::Right, "a ring in the rounding of a hull"},
+           Case{1, 1619, Finding::Right, "an edge that strikes an upright one: a level normal"},
+           Case{1, 1808, Finding::Right, "a scaled impact of a joint with an armature"},
+           Case{90001, 4697, Finding::Right, "a box that spins on its corner"},
+           Case{90001, 2719, Finding::Right, "a box that spins on a spring"},
            Case{1, 1380, Finding::NotConverged, "a pair that touches at another point"},
        }) {
     const SceneJudgement one =
