@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light dark; --line: #8884; --ours: #1b6ca8; --theirs: #b5651d22;
   --good: #2e7d32; --bad: #c62828; }
+@media (prefers-color-scheme: dark) { :root { --ours: #64b5f6; --good: #81c784; --bad: #ef9a9a; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 0 auto; padding: 1rem 1.5rem 4rem; }
 h1 { margin-bottom: 0 } h2 { margin-top: 3rem; border-bottom: 2px solid var(--ours) }
 h3 { margin: 2.2rem 0 .2rem } h4 { margin: 1.2rem 0 .3rem }
@@ -31,7 +32,7 @@ figure { display: inline-block; width: calc(50% - 1rem); min-width: 20rem; margi
 figcaption { font-size: .85em; opacity: .75 }
 figure img { max-width: 100%; max-height: 440px; background: white; border: 1px solid var(--line) }
 code { background: #8882; padding: .1em .3em; border-radius: 3px }
-details { margin: .6rem 0 }
+details { margin: .6rem 0 } a { overflow-wrap: break-word }
 )";
 
 std::string escaped(std::string_view text) {
@@ -133,8 +134,8 @@ std::string experiment_html(const reproduce::Experiment& experiment,
     const std::string link = record.name + "/" + std::filesystem::path(file).filename().string();
     if (file.ends_with(".svg"))
       out += fmt::format(
-          "<figure><img src=\"{0}\" alt=\"{1}\" "
-          "loading=\"lazy\"><figcaption>{1}</figcaption></figure>\n",
+          "<figure><img src=\"{0}\" alt=\"{1}\" loading=\"lazy\">"
+          "<figcaption><a href=\"{0}\">{0}</a></figcaption></figure>\n",
           link, std::filesystem::path(file).stem().string());
     else
       others += fmt::format("{}<a href=\"{}\">{}</a>", others.empty() ? "" : ", ", link, link);
@@ -156,7 +157,7 @@ const ExperimentRecord* find(std::span<const ExperimentRecord> records, std::str
   return at == records.end() ? nullptr : &*at;
 }
 
-/// One line an experiment: what it is, how it went.
+/// One line per experiment: what it is, how it went.
 std::string summary_html(std::span<const ExperimentRecord> records) {
   std::string out =
       "<div "

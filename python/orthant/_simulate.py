@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from os import PathLike, fspath
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
@@ -79,11 +79,11 @@ class Simulator:
         self._record: StepRecord | None = None
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, set: Sequence[str] = (),
+    def load(cls, path: str | PathLike[str], *, set: Sequence[str] | Mapping[str, object] = (),
              **changes: Any) -> Simulator:
         """The world of a scene file (YAML or URDF), ready to run: `Simulator.load(path).run()`.
 
-        set: "key=value" changes as in load(); `changes` are fields of StepSettings.
+        set: changes as in load(); `changes` are fields of StepSettings.
         """
         scene = load(path, set=set)
         made = cls(scene.model, parameters=scene.parameters, settings=scene.settings,
@@ -143,10 +143,12 @@ class Simulator:
         return f"Simulator({self.model!r}, t={self.t:g} s, h={self.settings.h:g} s)"
 
 
-def load(path: str | PathLike[str], *, set: Sequence[str] = ()) -> LoadedScene:
+def load(path: str | PathLike[str], *,
+         set: Sequence[str] | Mapping[str, object] = ()) -> LoadedScene:
     """A scene file (YAML or URDF): model, parameters, state, settings, controls.
 
-    set: "key=value" changes, a parameter or a setting ("step.h=0.005"). To run it:
+    set: changes of a parameter or a setting, {"step.h": 0.005} or ["step.h=0.005"]. To run it:
     `ot.Simulator.load(path).run()`.
     """
-    return _core.load_scene(fspath(path), list(set))
+    texts = [f"{k}={v}" for k, v in set.items()] if isinstance(set, Mapping) else list(set)
+    return _core.load_scene(fspath(path), texts)

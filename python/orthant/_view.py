@@ -80,7 +80,7 @@ class View:
         page = _PAGE.read_text(encoding="utf-8")
         if page.count(_PLACE) != 1:
             raise Error(f"{_PAGE}: the place for the run was not found once")
-        data = json.dumps(view_data(run, name), allow_nan=False).replace("</", "<\\/")
+        data = json.dumps(view_data(run, name), allow_nan=False).replace("<", "\\u003c")
         self.html = page.replace(_PLACE, _PLACE.replace("null", data))
         self.height = height
 

@@ -39,6 +39,7 @@ def test_changes_and_memory(tmp_path):
     path = tmp_path / "ball.yaml"
     path.write_text(SCENE)
     assert ot.load(path, set=["step.h=0.01"]).settings.h == 0.01
+    assert ot.load(path, set={"step.h": 0.01}).settings.h == 0.01
     scene = ot.parse_scene(SCENE)
     assert np.isclose(scene.state.q[scene.model.q_slice("ball")][2], 1.0)
 

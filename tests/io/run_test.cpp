@@ -308,6 +308,7 @@ TEST(Output, ViewPageHoldsTheRunAndEndsNoScript) {
   const auto inside =
       nlohmann::json::parse(page.substr(begin + open.size(), end - begin - open.size()));
   EXPECT_EQ(inside["name"], "rest </script>");
+  EXPECT_EQ(page.find('<', begin + 1), end);  // nor is "<!--<script>", which would hide the end
 }
 
 TEST(Output, TablesAndPicturesHaveEveryFrame) {

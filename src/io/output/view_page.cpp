@@ -158,12 +158,9 @@ std::string view_page(const std::string& json) {
   std::string page(reinterpret_cast<const char*>(io::kViewerPage), io::kViewerPageSize);
   const std::size_t at = page.find(kPlace);
   if (at == std::string::npos) throw Error("viewer page", "has no place for the data of a run");
-  std::string safe;  // "</script>" in a name must not end the element
+  std::string safe;  // "</script>" in a name would end the element, "<!--<script>" hide its end
   safe.reserve(json.size());
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    safe += json[i];
-    if (json[i] == '<' && i + 1 < json.size() && json[i + 1] == '/') safe += '\\';
-  }
+  for (const char c : json) c == '<' ? safe += "\\u003c" : safe += c;
   const std::size_t null_at = at + kPlace.find("null");
   page.replace(null_at, 4, safe);
   return page;
