@@ -234,15 +234,15 @@ void Iteration::measure() {
 /// their sets are known long before its end. A defect shrinks by half and more with each solve;
 /// where it does not, the sets are not the right ones yet. True where the judge accepts.
 bool Iteration::close() {
-  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0) return false;
+  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0 ||
+      gap_ + error_ > settings_.crossover_gap)
+    return false;
   keep_direction();
-  // Far from the end it has to be quick: the sets are rarely right.
-  const double shrinks = gap_ + error_ > settings_.snap_gap ? settings_.progress : 1;
   double last = std::numeric_limits<double>::infinity();
   for (int k = 0; k < settings_.closing_solves; ++k) {
     w_.rhs = -w_.r;
     const double error = w_.cones.close(w_.rhs.data() + at_);
-    if (!(error < shrinks * last) || error < settings_.closed * best_.tolerance()) break;
+    if (!(error < last) || error < settings_.closed * best_.tolerance()) break;
     last = error;
     solve();
   }
