@@ -234,7 +234,8 @@ void Iteration::measure() {
 /// their sets are known long before its end. A defect shrinks by half and more with each solve;
 /// where it does not, the sets are not the right ones yet. True where the judge accepts.
 bool Iteration::close() {
-  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0 || gap_ + error_ > settings_.snap_gap)
+  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0 ||
+      gap_ + error_ > settings_.crossover_gap)
     return false;
   keep_direction();
   double last = std::numeric_limits<double>::infinity();
