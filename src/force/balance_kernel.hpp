@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // force/balance_kernel.hpp: each object's share of the residual H v+ - k, in any scalar.
 //   body      M (v+ - v*) - h f                    overdamped: h Mob^-1 v+ - h f
-//   spring    J'[(h^2 K + h C) J v+ + h F_spring]   J v+ with the velocities of prescribed bodies
-//   in
+//   spring    J'[(h^2 K + h C) J v+ - h^2 K_ahead J v + h F_spring]   J v+ with the velocities of
+//   prescribed bodies in
 // The sum over a model is what assemble_dynamics() fills H and k with; in dual numbers it is the
 // derivative a gradient needs, by q, v, u, parameters and the length h of the step.
 #pragma once
@@ -104,21 +104,48 @@ struct PairWrenchT {
   WrenchT<T> a, b;
 };
 
-/// ForceKind::Spring: `x` as stored (point_a, point_b, stiffness, damping, rest); twists (v+,
-/// world) of both bodies, that of a prescribed body its own, of the world 0.
+/// Linear and angular velocity.
 template <class T>
-PairWrenchT<T> spring_balance(bool planar, const T* x, const PoseT<T>& X_WA, const Vec3T<T>& v_a,
-                              const Vec3T<T>& w_a, const PoseT<T>& X_WB, const Vec3T<T>& v_b,
-                              const Vec3T<T>& w_b, const T& h) {
+struct TwistT {
+  Vec3T<T> linear, angular;
+};
+
+/// Of a point with the lever r (world axes) that turns by h omega: omega x it, times h, is how far
+/// the turn takes the point.
+template <class T>
+Vec3T<T> mean_lever(const Vec3T<T>& r, const Vec3T<T>& omega, const T& h) {
+  return left_jacobian(Vec3T<T>(omega * h)) * r;
+}
+
+/// ForceKind::Spring: `x` as stored (point_a, point_b, stiffness, damping, rest); velocities of
+/// both bodies after the step and, unless null (overdamped), before: {A, B}. Those of a prescribed
+/// body are its own, of the world 0.
+template <class T>
+PairWrenchT<T> spring_balance(bool planar, const T* x, const PoseT<T>& X_WA, const PoseT<T>& X_WB,
+                              const TwistT<T>* next, const TwistT<T>* now, const T& h) {
   const int n = planar ? 2 : 3;
   const SpringT<T> spring{x[2 * n], x[2 * n + 1], x[2 * n + 2]};
-  const Vec3T<T> r_a = rotate(X_WA.p, linear_part(planar, x));
-  const Vec3T<T> r_b = rotate(X_WB.p, linear_part(planar, x + n));
+  Vec3T<T> r_a = rotate(X_WA.p, linear_part(planar, x));
+  Vec3T<T> r_b = rotate(X_WB.p, linear_part(planar, x + n));
   const Vec3T<T> d = (X_WA.x - X_WB.x) + (r_a - r_b);
-  const Vec3T<T> rate = v_a + w_a.cross(r_a) - v_b - w_b.cross(r_b);
-  const SpringT<T> undamped{spring.stiffness, T(0), spring.rest};
-  const Vec3T<T> zero(T(0), T(0), T(0));
-  const Vec3T<T> push = spring_implicit(spring, d, h) * rate - spring_force(undamped, d, zero) * h;
+  const auto rate_of = [&](const TwistT<T>* v) {
+    return Vec3T<T>(v[0].linear + v[0].angular.cross(r_a) - v[1].linear - v[1].angular.cross(r_b));
+  };
+  SpringPlaceT<T> at;
+  Vec3T<T> rate(T(0), T(0), T(0));
+  if (now != nullptr) {
+    r_a = mean_lever<T>(r_a, now[0].angular, h);
+    r_b = mean_lever<T>(r_b, now[1].angular, h);
+    rate = rate_of(now);
+    const Vec3T<T> e = rate * h;
+    at = spring_place(spring, d, &e);
+  } else {
+    at = spring_place(spring, d);
+  }
+  const T along = spring.stiffness * h * h + spring.damping * h, across = at.across * h * h;
+  const Vec3T<T> push = spring_matrix(at.n, along, across) * rate_of(next) -
+                        spring_matrix(at.n, T(0), across) * rate +
+                        at.n * (spring.stiffness * at.stretch * h);
   PairWrenchT<T> w;
   w.a.force = push;
   w.a.torque = r_a.cross(push);

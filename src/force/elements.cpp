@@ -109,16 +109,24 @@ Eigen::Map<const VecX> velocity_of(const Model& model, BodyId id, const VecX& v)
 }
 
 SpringElement point_spring(const Model& model, const Parameters& parameters, const VecX& q,
-                           const VecX& v, const Force& force) {
+                           const VecX& v, double h, const Force& force) {
   const bool planar = is_planar(model, force.a) || is_planar(model, force.b);
   const int n = planar ? 2 : 3;
   const double* x = parameters.values.data() + force.parameter_begin;
   const auto point = [&](const double* y) { return Vec3(y[0], y[1], planar ? 0 : y[2]); };
   const SpringT<double> spring{x[2 * n], x[2 * n + 1], x[2 * n + 2]};
   const Pose X_WA = place_of(model, force.a, q).pose, X_WB = place_of(model, force.b, q).pose;
-  const Vec3 r_a = rotate(X_WA.p, point(x)), r_b = rotate(X_WB.p, point(x + n));
+  Vec3 r_a = rotate(X_WA.p, point(x)), r_b = rotate(X_WB.p, point(x + n));
   const Vec3 d = (X_WA.x - X_WB.x) + (r_a - r_b);
 
+  if (h > 0) {
+    const auto spin = [&](BodyId id) {
+      return moves(model, id) ? angular_part(planar, velocity_of(model, id, v).data())
+                              : Vec3(Vec3::Zero());
+    };
+    r_a = mean_lever<double>(r_a, spin(force.a), h);
+    r_b = mean_lever<double>(r_b, spin(force.b), h);
+  }
   SpringElement e;
   e.a = force.a;
   e.b = force.b;
@@ -133,12 +141,12 @@ SpringElement point_spring(const Model& model, const Parameters& parameters, con
   const bool still = v.size() == 0;
   if (!still && e.J_a.cols() > 0) rate += e.J_a * velocity_of(model, e.a, v);
   if (!still && e.J_b.cols() > 0) rate += e.J_b * velocity_of(model, e.b, v);
-  e.force = spring_force(spring, d, rate);
-  // K and C apart, from the same kernel at h = 1: k needs C alone.
-  const SpringT<double> stiff{spring.stiffness, 0, spring.rest},
-      damp{0, spring.damping, spring.rest};
-  e.stiffness = spring_implicit(stiff, d, 1.0);
-  e.damping = spring_implicit(damp, d, 1.0);
+  const Vec3 way = h * rate;
+  const SpringPlaceT<double> at = spring_place(spring, d, h > 0 ? &way : nullptr);
+  e.force = -(spring.stiffness * at.stretch + spring.damping * at.n.dot(rate)) * at.n;
+  e.stiffness = spring_matrix(at.n, spring.stiffness, at.across);
+  e.damping = spring_matrix(at.n, spring.damping, 0.0);
+  e.ahead = spring_matrix(at.n, 0.0, h > 0 ? at.across : 0.0);
   e.inertia = ElementMatrix::Zero(3, 3);
   e.energy = spring_energy(spring, d);
   return e;
@@ -173,6 +181,7 @@ SpringElement joint_spring(const Model& model, const Parameters& parameters, con
   e.stiffness(0, 0) = k;
   e.damping.resize(1, 1);
   e.damping(0, 0) = c;
+  e.ahead = ElementMatrix::Zero(1, 1);
   e.inertia =
       ElementMatrix::Constant(1, 1, joint.armature != kNone ? parameters[joint.armature] : 0.0);
   e.energy = 0.5 * k * stretch * stretch;

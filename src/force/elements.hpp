@@ -21,6 +21,7 @@ struct SpringElement {
   ElementVector force;      ///< spring and damper, along J
   ElementMatrix stiffness;  ///< K, symmetric positive semidefinite
   ElementMatrix damping;    ///< C
+  ElementMatrix ahead;      ///< the part of K that acts from where the points are expected
   ElementMatrix inertia;    ///< of the coordinate itself (armature)
   double energy = 0;
 };
@@ -30,15 +31,15 @@ PlacedT<double> place_of(const Model& model, BodyId id, const VecX& q);
 /// Velocities of a body: empty for the world and fixed bodies.
 Eigen::Map<const VecX> velocity_of(const Model& model, BodyId id, const VecX& v);
 
-/// An empty v means at rest.
+/// An empty v means at rest. `h`: of a step in which bodies are expected to go on with v; 0: none.
 /// Calls use(element) for every spring and damper: forces first, then joints.
 template <class Use>
 void for_each_spring(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
-                     Use&& use);
+                     double h, Use&& use);
 
 /// The spring of a Force of kind Spring, or along a joint's coordinate.
 SpringElement point_spring(const Model& model, const Parameters& parameters, const VecX& q,
-                           const VecX& v, const Force& force);
+                           const VecX& v, double h, const Force& force);
 SpringElement joint_spring(const Model& model, const Parameters& parameters, const VecX& q,
                            const VecX& v, const Joint& joint);
 
@@ -52,9 +53,9 @@ void add_explicit(const Model& model, const Parameters& parameters, const VecX& 
 
 template <class Use>
 void for_each_spring(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
-                     Use&& use) {
+                     double h, Use&& use) {
   for (const Force& force : model.forces())
-    if (force.kind == ForceKind::Spring) use(point_spring(model, parameters, q, v, force));
+    if (force.kind == ForceKind::Spring) use(point_spring(model, parameters, q, v, h, force));
   for (const Joint& joint : model.joints())
     if (joint.has_spring()) use(joint_spring(model, parameters, q, v, joint));
 }

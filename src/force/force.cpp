@@ -132,6 +132,7 @@ void add_spring(const Model& model, const SpringElement& e, const VecX& v, doubl
   for (const auto& [id, J] : ends) {
     if (J->cols() == 0) continue;
     const internal::ElementVector rate = *J * internal::velocity_of(model, id, v);
+    push += (h * h) * (e.ahead * rate);
     if (model.body(id).is_dynamic()) {
       push += h * (e.damping * rate) + e.inertia * rate;
     } else {
@@ -259,10 +260,10 @@ void assemble_mass(const Model& model, const Parameters& parameters, const VecX&
 namespace {
 
 void bodies_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
-                  double t, const VecX& u, VecX& f) {
+                  double t, const VecX& u, double ahead, VecX& f) {
   f.setZero(model.dynamic_v_size());
   internal::add_explicit(model, parameters, q, v, t, u, f);
-  internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
+  internal::for_each_spring(model, parameters, q, v, ahead, [&](const SpringElement& e) {
     if (e.a != kWorld && model.body(e.a).is_dynamic()) {
       const Body& body = model.body(e.a);
       f.segment(body.v_begin, body.v_size) += e.J_a.transpose() * e.force;
@@ -294,7 +295,8 @@ void assemble_bodies(const Model& model, const Parameters& parameters, const Vec
   dynamics.coupled = has_coupling(model);
   VelocityMatrix& H = dynamics.coupled ? dynamics.blocks : out;
   size_blocks(model, H);
-  bodies_force(model, parameters, q, v, middle, u, dynamics.force);
+  const double ahead = inertial ? h : 0;
+  bodies_force(model, parameters, q, v, middle, u, ahead, dynamics.force);
   dynamics.coast_velocity.resize(model.dynamic_v_size());
   dynamics.coast_delta.resize(model.dynamic_v_size());
   k.resize(model.dynamic_v_size());
@@ -322,7 +324,7 @@ void assemble_bodies(const Model& model, const Parameters& parameters, const Vec
   });
 
   dynamics.couplings.clear();
-  internal::for_each_spring(model, parameters, q, v, [&](const SpringElement& e) {
+  internal::for_each_spring(model, parameters, q, v, ahead, [&](const SpringElement& e) {
     add_spring(model, e, v, h, dynamics, H, k);
   });
   for (const Force& force : model.forces())
@@ -335,7 +337,7 @@ void assemble_bodies(const Model& model, const Parameters& parameters, const Vec
 
 void applied_force(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v,
                    double t, const VecX& u, VecX& f) {
-  bodies_force(model, parameters, q, v, t, u, f);
+  bodies_force(model, parameters, q, v, t, u, 0, f);
   if (!model.flexible_parts().empty()) internal::add_flexible_force(model, parameters, q, v, f);
 }
 
@@ -435,7 +437,7 @@ double potential_energy(const Model& model, const Parameters& parameters, const 
     return parameters[body.mass] * height;
   });
   const VecX at_rest;
-  internal::for_each_spring(model, parameters, q, at_rest,
+  internal::for_each_spring(model, parameters, q, at_rest, 0,
                             [&](const SpringElement& e) { energy += e.energy; });
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Callback)

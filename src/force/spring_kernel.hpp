@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // force/spring_kernel.hpp: spring and damper between two points => force on A, stiffness to H.
-//   F = -(k (|d| - rest) + c n.d') n,   d = p_A - p_B,   n = d/|d|
-//   -dF/dd = k n n' + k (1 - rest/|d|) (1 - n n'),   -dF/dd' = c n n'
-// The second term is negative in a spring pushed together: clipped to 0, or H might lose its sign.
-// The turn of the lever arms (geometric stiffness) is left out of H: it has no sign either.
+//   at d           F = -(k (|d| - rest) + c n.d') n,   d = p_A - p_B,   n = d/|d|
+//   from d by e    F = -k (|d| - rest + n.e') n - K (1 - n n') (e' - e) - c n n.d'
+//                  n = (2d + e)/(|d| + |d + e|),   K = k (|d + e| - rest)/(|d| + |d + e|)
+// In a step of the inertial law the points are expected to move by e, with the velocities they
+// have, and move by e'. n.e is |d + e| - |d|, so the work along n is what the spring stores however
+// far it swings; of the stiffness across n there is only what e' differs from e. K is negative in a
+// spring pushed together: clipped to 0, or H might lose its sign. The overdamped law has no
+// velocities to go by: n = d/|d| and K = k (1 - rest/|d|).
+// The turn of the lever arms (geometric stiffness) is left out of H: it has no sign.
 #pragma once
 
 #include <cmath>
@@ -40,22 +45,42 @@ Vec3T<T> spring_force(const SpringT<T>& s, const Vec3T<T>& d, const Vec3T<T>& ra
   return n * -(s.stiffness * (length - s.rest) + s.damping * n.dot(rate));
 }
 
-/// h^2 K + h C, symmetric positive semidefinite: what the spring adds to H in the points'
-/// coordinates.
+/// Where a spring is looked at.
 template <class T>
-Mat3T<T> spring_implicit(const SpringT<T>& s, const Vec3T<T>& d, const T& h) {
-  Vec3T<T> n;
-  const T length = spring_direction(d, n);
-  const T zero(0);
+struct SpringPlaceT {
+  Vec3T<T> n;          ///< along it; shorter than 1 where it turns
+  T stretch{0};        ///< |d| - rest
+  T stretch_ahead{0};  ///< |d + e| - rest
+  T across{0};         ///< stiffness across n [N/m]
+};
+
+/// `e`: how far A's point is expected to move, relative to B's; null: it is looked at where it is.
+template <class T>
+SpringPlaceT<T> spring_place(const SpringT<T>& s, const Vec3T<T>& d, const Vec3T<T>* e = nullptr) {
+  SpringPlaceT<T> at;
+  T length = spring_direction(d, at.n), ahead = length, total = length;
+  if (e != nullptr) {
+    Vec3T<T> there;
+    ahead = spring_direction(Vec3T<T>(d + *e), there);
+    total = length + ahead;
+    if (value_of(total) > 0) at.n = (d + d + *e) / total;
+  }
+  at.stretch = length - s.rest;
+  at.stretch_ahead = ahead - s.rest;
   // Where the points meet, a spring of rest length 0 is the same in every direction.
-  const T across = value_of(length) > 0   ? max_of(zero, s.stiffness * (T(1) - s.rest / length))
-                   : value_of(s.rest) > 0 ? zero
-                                          : s.stiffness;
-  const T along = s.stiffness * h * h + s.damping * h - across * h * h;
+  at.across = value_of(total) > 0    ? max_of(T(0), s.stiffness * at.stretch_ahead / total)
+              : value_of(s.rest) > 0 ? T(0)
+                                     : s.stiffness;
+  return at;
+}
+
+/// along n n' + across (1 - n n').
+template <class T>
+Mat3T<T> spring_matrix(const Vec3T<T>& n, const T& along, const T& across) {
   Mat3T<T> S;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j <= i; ++j) {
-      S(i, j) = n[i] * n[j] * along + (i == j ? across * h * h : zero);
+      S(i, j) = n[i] * n[j] * (along - across) + (i == j ? across : T(0));
       S(j, i) = S(i, j);
     }
   return S;

@@ -191,7 +191,14 @@ ScalarOf<R> slope_at(R& r, const TimeTable& table, double t) {
   return (r.parameter(at) - r.parameter(at - 1)) / T(table.times[i] - table.times[i - 1]);
 }
 
-/// Length of a spring less its length at rest.
+template <class R>
+TwistT<ScalarOf<R>> twist_of(R& r, BodyId id, bool planar, bool end) {
+  ScalarOf<R> v[6];
+  end ? r.end_velocity(id, v) : r.velocity(id, v);
+  return {linear_part(planar, v), angular_part(planar, v)};
+}
+
+/// Length of a spring less its length at rest, where the step expects its ends.
 template <class R>
 ScalarOf<R> spring_stretch(R& r, const Force& spring) {
   using T = ScalarOf<R>;
@@ -200,8 +207,16 @@ ScalarOf<R> spring_stretch(R& r, const Force& spring) {
   const int n = planar ? 2 : 3;
   T x[9];
   r.parameters(spring.parameter_begin, 2 * n + 3, x);
-  const Vec3T<T> d = transform(r.place(spring.a).pose, linear_part(planar, x)) -
-                     transform(r.place(spring.b).pose, linear_part(planar, x + n));
+  const bool inertial = r.x.model.law() == LawOfMotion::Inertial;
+  const auto end = [&](BodyId id, const T* point) {
+    const PoseT<T> pose = r.place(id).pose;
+    Vec3T<T> lever = rotate(pose.p, linear_part(planar, point));
+    if (!inertial) return Vec3T<T>(pose.x + lever);
+    const TwistT<T> v = twist_of(r, id, planar, false);
+    lever = rotate(exp_rotation(Vec3T<T>(v.angular * r.duration())), lever);
+    return Vec3T<T>(pose.x + v.linear * r.duration() + lever);
+  };
+  const Vec3T<T> d = end(spring.a, x) - end(spring.b, x + n);
   return sqrt(d.squaredNorm()) - x[2 * n + 2];
 }
 
@@ -215,12 +230,13 @@ void force_element(R& r, const Force& force, double t) {
     const BodyId some = force.a != kWorld ? force.a : force.b;
     const bool planar = model.body(some).planar;
     r.parameters(force.parameter_begin, planar ? 7 : 9, x);
-    T a[6], b[6];
-    r.end_velocity(force.a, a);
-    r.end_velocity(force.b, b);
+    const TwistT<T> next[2] = {twist_of(r, force.a, planar, true),
+                               twist_of(r, force.b, planar, true)};
+    const TwistT<T> now[2] = {twist_of(r, force.a, planar, false),
+                              twist_of(r, force.b, planar, false)};
+    const bool inertial = model.law() == LawOfMotion::Inertial;
     const PairWrenchT<T> w = spring_balance<T>(
-        planar, x, r.place(force.a).pose, linear_part(planar, a), angular_part(planar, a),
-        r.place(force.b).pose, linear_part(planar, b), angular_part(planar, b), h);
+        planar, x, r.place(force.a).pose, r.place(force.b).pose, next, inertial ? now : nullptr, h);
     put_wrench(r, force.a, w.a, -1);
     put_wrench(r, force.b, w.b, -1);
     return;

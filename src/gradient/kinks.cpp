@@ -26,23 +26,17 @@ class Finder {
   Kinks out;
 
   void find_springs() {
-    const double* x = parameters_.values.data();
     for (const Force& force : model_.forces()) {
       if (force.kind != ForceKind::Spring) continue;
-      const bool planar = force.a != kWorld ? model_.body(force.a).planar
-                                            : force.b != kWorld && model_.body(force.b).planar;
-      const Index n = planar ? 2 : 3;
-      const double* p = x + force.parameter_begin;
-      const auto end = [&](BodyId id, const double* point) {
-        const Vec3 local(point[0], point[1], planar ? 0 : point[2]);
-        return id == kWorld ? local
-                            : transform(body_pose<double>(model_.body(id), r_.q.data()), local);
-      };
-      const double length = (end(force.a, p) - end(force.b, p + n)).norm();
-      const double stiffness = p[2 * n], rest = p[2 * n + 2];
-      if (!(stiffness > 0 && rest > 0 && std::abs(length - rest) <= kAtRest * rest)) continue;
+      const bool planar = model_.body(force.a != kWorld ? force.a : force.b).planar;
+      const double* numbers = parameters_.values.data() + force.parameter_begin + (planar ? 4 : 6);
+      const double stiffness = numbers[0], rest = numbers[2];
+      if (!(stiffness > 0 && rest > 0) ||
+          std::abs(stretch_at({model_, parameters_, none_, r_, r_.solution}, force)) >
+              kAtRest * rest)
+        continue;
       out.scalars.push_back({.spring = &force});
-      name_first("spring '" + force.name + "' is at its rest length");
+      name_first("spring '" + force.name + "' comes to its rest length");
     }
   }
 
@@ -181,6 +175,7 @@ class Finder {
   const Parameters& parameters_;
   const StepSettings& settings_;
   const SolveRecord& r_;
+  const VecX none_;
   std::span<const ContactBlock> blocks_;
 };
 

@@ -40,6 +40,8 @@ struct Kinks {
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
                  const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
                  bool lands);
+/// How far a spring is from its rest length, where the step expects it.
+double stretch_at(const SolveContext& at, const Force& spring);
 /// The gap of a contact of the solve.
 double gap_at(const SolveContext& at, std::size_t contact);
 /// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`.

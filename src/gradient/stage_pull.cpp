@@ -287,6 +287,11 @@ double gap_at(const SolveContext& at, std::size_t contact) {
   return geometry_of(reader, at.record.contacts.contacts[contact]).point.gap;
 }
 
+double stretch_at(const SolveContext& at, const Force& spring) {
+  Evaluate reader(at);
+  return spring_stretch(reader, spring);
+}
+
 void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in) {
   SolveInputs one;
   one.set_zero(at.model);
@@ -305,6 +310,8 @@ void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, So
   const double size = one.q.cwiseAbs().maxCoeff();
   if (!(size > 0)) return;  // between bodies that do not move
   in.q += weight / size * one.q;
+  in.v += weight / size * one.v;
+  in.duration += weight / size * one.duration;
   in.parameters += weight / size * one.parameters;
 }
 

@@ -28,13 +28,13 @@ PlacedT<T> place_of(const Model& m, BodyId id, const std::vector<T>& q) {
   return placed(m.body(id).planar, q.data() + m.body(id).q_begin);
 }
 
-/// Linear and angular v+ of a body; a prescribed one keeps its v.
+/// v+ of a body, or v; a prescribed one keeps its v.
 template <class T>
-std::pair<Vec3T<T>, Vec3T<T>> twist(const Model& m, BodyId id, const Point<T>& x) {
+TwistT<T> twist(const Model& m, BodyId id, const Point<T>& x, bool before = false) {
   const Vec3T<T> zero(T(0), T(0), T(0));
   if (id == kWorld || m.body(id).v_begin == kNone) return {zero, zero};
   const Body& body = m.body(id);
-  const T* v = (body.is_dynamic() ? x.v_next : x.v).data() + body.v_begin;
+  const T* v = (body.is_dynamic() && !before ? x.v_next : x.v).data() + body.v_begin;
   return {linear_part(body.planar, v), angular_part(body.planar, v)};
 }
 
@@ -62,12 +62,12 @@ std::vector<T> residual(const Model& m, const Point<T>& x, double middle) {
   }
   for (const Force& f : m.forces()) {
     if (f.kind == ForceKind::Spring) {
-      const auto [va, wa] = twist(m, f.a, x);
-      const auto [vb, wb] = twist(m, f.b, x);
-      const bool planar = m.body(f.a).planar;
+      const TwistT<T> next[2] = {twist(m, f.a, x), twist(m, f.b, x)};
+      const TwistT<T> now[2] = {twist(m, f.a, x, true), twist(m, f.b, x, true)};
+      const bool inertial = m.law() == LawOfMotion::Inertial;
       const PairWrenchT<T> w =
-          spring_balance(planar, p + f.parameter_begin, place_of(m, f.a, x.q).pose, va, wa,
-                         place_of(m, f.b, x.q).pose, vb, wb, x.h);
+          spring_balance(m.body(f.a).planar, p + f.parameter_begin, place_of(m, f.a, x.q).pose,
+                         place_of(m, f.b, x.q).pose, next, inertial ? now : nullptr, x.h);
       add(f.a, w.a, T(1));
       add(f.b, w.b, T(1));
       continue;

@@ -211,12 +211,13 @@ TEST(Force, SpringForceIsMinusTheGradientOfItsEnergy) {
   for (int i = 0; i < 3; ++i) speed[i] = D::variable(rate[i], 3 + i);
   const Vec3T<D> both = spring_force(spring, d, speed);
   const SpringT<double> plain{50, 7, 0.4}, stiff{50, 0, 0.4};
-  const Mat3 K = spring_implicit(stiff, at, 1.0);
-  const Mat3 all = spring_implicit(plain, at, 1.0);
+  const SpringPlaceT<double> place = spring_place(stiff, at);
+  const Mat3 K = spring_matrix(place.n, stiff.stiffness, place.across);
+  const Mat3 C = spring_matrix(place.n, plain.damping, 0.0);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
       EXPECT_NEAR(K(i, j), -force[i].d[j], 1e-12);
-      EXPECT_NEAR(all(i, j) - K(i, j), -both[i].d[3 + j], 1e-12);
+      EXPECT_NEAR(C(i, j), -both[i].d[3 + j], 1e-12);
     }
   // Central differences of the force by both arguments.
   for (int k = 0; k < 6; ++k) {
@@ -229,9 +230,18 @@ TEST(Force, SpringForceIsMinusTheGradientOfItsEnergy) {
     for (int i = 0; i < 3; ++i) EXPECT_NEAR(both[i].d[k], (side[1][i] - side[0][i]) / 2e-6, 1e-6);
   }
   // Pushed together: positive semidefinite all the same.
-  const Mat3 clipped = spring_implicit(plain, Vec3(0.1, 0, 0.05), 0.1);
+  const SpringPlaceT<double> pushed = spring_place(plain, Vec3(0.1, 0, 0.05));
+  const Mat3 clipped = spring_matrix(pushed.n, plain.stiffness, pushed.across);
   EXPECT_GE(Eigen::SelfAdjointEigenSolver<Mat3>(clipped).eigenvalues().minCoeff(), -1e-15);
   EXPECT_TRUE(spring_force(plain, Vec3(0, 0, 0), rate).allFinite());
+
+  // Along its way the work is what it stores: n.e is the change of the length, however far it
+  // turns.
+  for (const Vec3& e : {Vec3(0.2, 0.4, -0.1), Vec3(-0.7, 0.3, 0), Vec3(-0.3, 0.5, -0.2)}) {
+    const SpringPlaceT<double> way = spring_place(plain, at, &e);
+    EXPECT_NEAR(way.n.dot(e), (at + e).norm() - at.norm(), 1e-15);
+    EXPECT_NEAR(way.stretch_ahead - way.stretch, way.n.dot(e), 1e-15);
+  }
 }
 
 Model spring_world() {

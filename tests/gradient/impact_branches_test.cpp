@@ -176,5 +176,47 @@ TEST(ImpactBranches, SpinningBodiesOnJointsKeepTheirEnergy) {
   }
 }
 
+// However stiff a spring is and however far a body swings on it in a step, it gives what it stored.
+TEST(ImpactBranches, BodiesThatSwingOnStiffSpringsGainNoEnergy) {
+  for (const bool planar : {true, false})
+    for (const double stiffness : {100.0, 2000.0, 50000.0}) {
+      ModelBuilder b;
+      const Vec3 down = planar ? Vec3(0, -9.81, 0) : Vec3(0, 0, -9.81);
+      b.set_gravity(down);
+      b.add_body(
+          {.name = "box",
+           .motion = planar ? Motion::Planar : Motion::Spatial,
+           .velocity = planar ? Vec3(3, 0, 0) : Vec3(3, 1, 0),
+           .angular_velocity = planar ? Vec3(0, 0, 6) : Vec3(3, -4, 6),
+           .shapes = {{.shape = planar ? Shape::rectangle(0.05, 0.1) : Shape::box(0.05, 0.1, 0.2),
+                       .density = 500}}});
+      b.add_force(SpringSpec{.name = "s",
+                             .a = "box",
+                             .point_a = planar ? Vec3(0.03, 0.02, 0) : Vec3(0.03, 0.02, 0.04),
+                             .point_b = -0.05 * down,
+                             .stiffness = stiffness,
+                             .rest = 0.4});
+      OneStep one(b.build());
+      EXPECT_LE(one.error({"force/s.rest", "force/s.stiffness"}), 1e-6) << stiffness;
+      EXPECT_TRUE(one.certified);
+      State x = one.model.rest_state();
+      const auto energy = [&] {
+        return kinetic_energy(one.model, one.parameters, x.q, x.v) +
+               potential_energy(one.model, one.parameters, x.q, x.t);
+      };
+      WarmStart warm;
+      StepWorkspace work;
+      double before = energy(), rise = 0;
+      for (int i = 0; i < 100; ++i) {
+        (void)step(one.model, one.parameters, one.settings, {}, x, warm, work);
+        const double after = energy();
+        const double size = std::max(kinetic_energy(one.model, one.parameters, x.q, x.v), 1e-3);
+        rise = std::max(rise, (after - before) / size);
+        before = after;
+      }
+      EXPECT_LE(rise, 1e-6) << stiffness << (planar ? " planar" : "");
+    }
+}
+
 }  // namespace
 }  // namespace orthant

@@ -148,6 +148,8 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{1, 1808, Finding::Right, "a scaled impact of a joint with an armature"},
            Case{90001, 4697, Finding::Right, "a box that spins on its corner"},
            Case{90001, 2719, Finding::Right, "a box that spins on a spring"},
+           Case{90001, 9399, Finding::Right, "a body that swings on a stiff spring"},
+           Case{600613, 852, Finding::Right, "the same in the plane"},
            Case{1, 1380, Finding::NotConverged, "a pair that touches at another point"},
        }) {
     const SceneJudgement one =
