@@ -62,7 +62,9 @@ void refuse_growth(RolloutCertificate& all) {
   all.reason = "step 0: a change grows by more than 1e8 on the way, and rounding with it";
 }
 
-void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
+/// `rests`: of a later step, see StepCertificate. What would open that contact is on the other
+/// side.
+void note(const StepCertificate& one, Index step, bool rests, RolloutCertificate& all) {
   ++all.steps;
   all.failed_steps += !one.converged;
   all.floating += one.floating;
@@ -80,7 +82,10 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
     all.kink = "step " + std::to_string(step) + ": " + one.kink;
   }
   all.kinks += kinks;
-  internal::merge_edges(one.edges, all.edges);
+  for (EdgeParameter edge : one.edges) {
+    edge.given = edge.given && !(rests && edge.opens);
+    internal::merge_edges({&edge, 1}, all.edges);
+  }
   if (one.margin < all.margin) {
     all.margin = one.margin;
     all.weakest_step = step;
@@ -162,7 +167,8 @@ class Choices {
     all.floating = all.floating_steps = 0;
     const double most = kNoticed * size_;
     const auto note = [&](InputKind kind, Index place, double by, double noticed) {
-      if (std::abs(by) > noticed) internal::note_open({kind, place, 0}, all.open);
+      if (std::abs(by) > noticed)
+        internal::note_open({kind, place, 0, OpenReason::Neither}, all.open);
     };
     for (const Other& other : other_) {
       for (Index i = 0; i < other.by.q.size(); ++i) {
@@ -188,7 +194,8 @@ class Choices {
   static void add(const StepCotangent& change, Index step, Other& other) {
     for (Index i = 0; i < change.u.size(); ++i)
       if (change.u[i] != 0)
-        other.controls.emplace_back(OpenInput{InputKind::Control, i, step}, std::abs(change.u[i]));
+        other.controls.emplace_back(OpenInput{InputKind::Control, i, step, OpenReason::Neither},
+                                    std::abs(change.u[i]));
     if (other.parameters.size() == 0) other.parameters.setZero(change.parameters.size());
     other.parameters += change.parameters;
   }
@@ -375,9 +382,11 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   Records records(tape);
   const SettingsOfSteps settings(gradient);
   Choices choices(tape.settings, gradient);
-  OpenInputs kinks(OpenReason::Kink), ambiguities(OpenReason::Ambiguous);
+  OpenInputs opened[] = {OpenInputs(OpenReason::Kink), OpenInputs(OpenReason::Ambiguous),
+                         OpenInputs(OpenReason::Neither)};
   double size = 0;  // largest derivative by a state so far
   double size_of_loss = 0;
+  bool rests = false;  // in a later step
   StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
@@ -396,21 +405,23 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     step.pull_back(g, solves, before);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
-    note(step.certificate(), i, out.certificate);
-    if (out.certificate.exact) {
-      kinks.pull(i, step, tape);
-      ambiguities.pull(i, step, tape);
-    }
+    note(step.certificate(), i, rests, out.certificate);
+    rests = rests || step.certificate().rests;
+    if (out.certificate.exact)
+      for (OpenInputs& one : opened) one.pull(i, step, tape);
     if (out.certificate.exact)
       choices.pull(tape, i, records.at(i), step, g, solves, before,
                    step.certificate().floating > 0);
+    if (i == 0)
+      for (const OpenInput& one : step.certificate().open)
+        if (one.reason == OpenReason::Neither) internal::note_open(one, out.certificate.open);
     g.q.swap(before.q);
     g.v.swap(before.v);
   }
   choices.settle(out.parameters, out.certificate);
-  kinks.note(tape, out.certificate);
-  ambiguities.note(tape, out.certificate);
-  if (largest(StateCotangent{g.q, g.v}) > kGrowth * size_of_loss) refuse_growth(out.certificate);
+  for (const OpenInputs& one : opened) one.note(tape, out.certificate);
+  size = std::max(size, largest(g));
+  if (size > kGrowth * size_of_loss) refuse_growth(out.certificate);
   add_loss(0);
   out.q = std::move(g.q);
   out.v = std::move(g.v);
@@ -439,7 +450,9 @@ RolloutTangent rollout_tangent(const RolloutTape& tape, const StepTangent& chang
     if (controls.size() > 0) d.u = controls.col(i);
     StepGradient step(model, tape.parameters, tape.settings, records.at(i), settings.at(i));
     StateTangent next = step.push_forward(d);
-    note(step.certificate(), i, out.certificate);
+    for (EdgeParameter& edge : out.certificate.edges)
+      edge.given = edge.given && !(step.certificate().rests && edge.opens);
+    note(step.certificate(), i, false, out.certificate);
     out.q.col(i + 1) = next.q;
     out.v.col(i + 1) = next.v;
     d.q = std::move(next.q);
