@@ -322,6 +322,8 @@ void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, co
   for_each_pushing(
       record, record.solution.lambda, blocks,
       [&](Index, const Contact& contact, const ContactBlock& block, double impulse) {
+        const bool may_open =
+            record.rows.friction != FrictionModel::Coulomb || block.material.restitution == 0;
         // A bounce would leave a gap open that is closed without one.
         // In overlap min(βΦ/h, ε D_n v) is 0 to rounding either way where β = 0; else, as for soft
         // contacts, either asks for more where the gap is 0 to the tolerance.
@@ -332,7 +334,7 @@ void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, co
                            !record.rows.impacts_located;
         note_all(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material, true,
                  jumps, block.material.friction == 0 && block.dim > 1,
-                 has_zero(block.material)
+                 may_open && has_zero(block.material)
                      ? respond(at, contact, block, record.rows.friction, impulse)
                      : Responses{});
         if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;

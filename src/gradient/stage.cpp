@@ -226,6 +226,8 @@ void Stage::assemble() {
 bool Stage::jams() const {
   const CanonicalProblem& p = assembly_.problem;
   const Solution& x = gradient_->answer();
+  const auto largest = [](const VecX& a) { return a.size() == 0 ? 0 : a.cwiseAbs().maxCoeff(); };
+  if (std::max(largest(x.lambda), largest(x.gamma)) <= largest(p.k)) return false;
   VecX held = VecX::Zero(p.velocity_count()), moving;
   if (!p.D.empty()) add_sizes(p.D, x.lambda, held);
   if (!p.C.empty()) add_sizes(p.C, x.gamma, held);
