@@ -185,9 +185,14 @@ void compare(const LoadedScene& scene, const RolloutTape& tape, const Loss& loss
 
 /// Why the number of a row is no two-sided derivative, in a word; empty where it is one.
 std::string side_of(const Input& input, const RolloutCertificate& c) {
-  for (const OpenInput& open : c.open)
-    if (open.place == input.place && open.kind == input.kind)
-      return open.reason == OpenReason::Kink ? "kink" : "ambiguous";
+  const auto has = [&](OpenReason reason) {
+    return std::ranges::any_of(c.open, [&](const OpenInput& open) {
+      return open.place == input.place && open.kind == input.kind && open.reason == reason;
+    });
+  };
+  if (has(OpenReason::Ambiguous)) return "ambiguous";
+  if (has(OpenReason::Neither)) return "says nothing";
+  if (has(OpenReason::Kink)) return "kink";
   for (const EdgeParameter& edge : c.edges)
     if (input.kind == Kind::Parameter && edge.place == input.place)
       return edge.given ? "one-sided" : "says nothing";

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/mix.hpp"
@@ -22,6 +23,7 @@ namespace {
 constexpr std::array kSteps = {1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
 constexpr double kPlateau = 1e-6;  // neighbouring differences that agree so far are a plateau
 constexpr double kJump = 1e-6;     // change of the loss that the smallest step does not explain
+constexpr double kTighter = 1e-2;  // tolerance of the differences, of the scene's
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// A measurement whose neighbours differ by more than this, relative, decides nothing.
 constexpr double kBlurred = 1e-5;
@@ -83,6 +85,7 @@ class Judge {
     out.certificate = g.certificate;
     std::vector<Input> inputs = all_inputs(g);
     if (count > 0) choose(inputs, static_cast<std::size_t>(count));
+    find_base();
     bool measured = false;
     for (const Input& input : inputs) {
       out.inputs.push_back(measure(input));
@@ -154,9 +157,9 @@ class Judge {
         return std::ranges::find(out.certificate.open, OpenInput{kind, place, 0, reason});
       };
       const auto end = out.certificate.open.end();
-      if (const auto one = find(OpenReason::Ambiguous); one != end) return &*one;
-      const auto one = find(OpenReason::Kink);
-      return one == end ? nullptr : &*one;
+      for (const OpenReason reason : {OpenReason::Ambiguous, OpenReason::Neither, OpenReason::Kink})
+        if (const auto one = find(reason); one != end) return &*one;
+      return nullptr;
     };
     const auto state = [&](Index at, const std::string& tail) {
       inputs.push_back({"q/" + tail, 0.1, g.q[at], nullptr, is_open(InputKind::Configuration, at),
@@ -231,6 +234,31 @@ class Judge {
     }
   }
 
+  /// Where the steps lead; empty where one fails.
+  std::optional<State> end_of(const Parameters& parameters, State x, const MatX& controls) const {
+    WarmStart warm;
+    StepWorkspace work;
+    VecX u;
+    for (Index i = 0; i < steps_; ++i) {
+      if (controls.size() > 0) u = controls.col(i);
+      if (step(scene_.model, parameters, differences_, u, x, warm, work).outcome !=
+          Outcome::Converged)
+        return std::nullopt;
+    }
+    return x;
+  }
+
+  /// What a residual leaves is as smooth as the motion and would pass for a slope: differences are
+  /// of steps solved tighter than the scene asks, where that can be had.
+  void find_base() {
+    differences_ = scene_.settings;
+    differences_.solver.tolerance *= kTighter;
+    base_ = end_of(scene_.parameters, scene_.state, controls_);
+    if (base_) return;
+    differences_ = scene_.settings;
+    base_ = tape_.final_state;
+  }
+
   /// Change of the loss by a change of one input; NaN where the steps fail, or it is out of range.
   double change_of_loss(const Input& input, double by, bool& in_range) const {
     Parameters parameters = scene_.parameters;
@@ -243,18 +271,11 @@ class Judge {
       in_range = false;
       return kNone;
     }
-    WarmStart warm;
-    StepWorkspace work;
-    VecX u;
-    for (Index i = 0; i < steps_; ++i) {
-      if (controls.size() > 0) u = controls.col(i);
-      if (step(scene_.model, parameters, scene_.settings, u, x, warm, work).outcome !=
-          Outcome::Converged)
-        return kNone;
-    }
+    const std::optional<State> end = end_of(parameters, std::move(x), controls);
+    if (!end) return kNone;
     VecX d;
-    boxminus(scene_.model, x.q, tape_.final_state.q, d);
-    return by_q_.dot(d) + by_v_.dot(x.v - tape_.final_state.v);
+    boxminus(scene_.model, end->q, base_->q, d);
+    return by_q_.dot(d) + by_v_.dot(end->v - base_->v);
   }
 
   /// From the smallest steps up, until two neighbours agree.
@@ -301,15 +322,15 @@ class Judge {
     one.right = right.value;
     const bool exact = out.certificate.exact;
     const bool certified = out.certificate.certified() && input.open == nullptr;
-    const bool ambiguous = input.open != nullptr && input.open->reason == OpenReason::Ambiguous;
+    const bool no_side = input.open != nullptr && input.open->reason != OpenReason::Kink;
     // "This number says nothing"; one side of a number that has a kink there.
     if (input.edge != nullptr && (!input.edge->given || input.open != nullptr)) {
       one.finding = out.certificate.certified() ? Finding::Right : Finding::Cautious;
       return one;
     }
-    const Finding wrong = certified             ? Finding::CertifiedWrong
-                          : exact && !ambiguous ? Finding::Mislabelled
-                                                : Finding::Inexact;
+    const Finding wrong = certified           ? Finding::CertifiedWrong
+                          : exact && !no_side ? Finding::Mislabelled
+                                              : Finding::Inexact;
     const Finding kink = certified ? Finding::UnlabelledKink : Finding::NamedKink;
     const Finding good = certified ? Finding::Right : Finding::Cautious;
     const auto error_to = [&](double value) {
@@ -355,6 +376,8 @@ class Judge {
   MatX controls_;
   VecX by_q_, by_v_;
   RolloutTape tape_;
+  StepSettings differences_;
+  std::optional<State> base_;  // where the scene ends
 };
 
 }  // namespace

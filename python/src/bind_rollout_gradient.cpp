@@ -51,6 +51,7 @@ void fields(Tag<EdgeParameter>, auto&& field) {
   field("place", &EdgeParameter::place, "In Parameters.values.");
   field("given", &EdgeParameter::given,
         "The number is the derivative from inside the range; False: there is none.");
+  field("opens", &EdgeParameter::opens, "More of it opens a contact.");
 }
 
 void fields(Tag<OpenInput>, auto&& field) {
@@ -564,7 +565,10 @@ void bind_rollout_gradient(nb::module_& m) {
   nb::enum_<OpenReason>(m, "OpenReason", "Why a number is no two-sided derivative.")
       .value("Kink", OpenReason::Kink, "The derivative has two sides.")
       .value("Ambiguous", OpenReason::Ambiguous,
-             "Redundant contacts: it depends on which of several impulses were found.");
+             "Redundant contacts: it depends on which of several impulses were found.")
+      .value(
+          "Neither", OpenReason::Neither,
+          "It may be of neither side: at a border; contacts close as others open, or contradict.");
   compare(bind_report<OpenInput>(m, "OpenInput",
                                  "An input by which the number is no two-sided derivative."));
   bind_report<StepCertificate>(m, "StepCertificate",

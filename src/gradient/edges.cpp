@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "gradient/adjoints.hpp"
 #include "model/material_kernel.hpp"
@@ -21,14 +22,19 @@ struct Response {
   Vec3 force = Vec3::Zero(), torque = Vec3::Zero();
   double normal = 0;
 };
-struct Responses {
-  Response friction, rolling, bounce;
-};
-
 /// The three coefficients that have rows or biases only where they are > 0.
 enum class Coefficient : std::uint8_t { Friction, Restitution, Rolling };
 constexpr Coefficient kCoefficients[] = {Coefficient::Friction, Coefficient::Restitution,
                                          Coefficient::Rolling};
+struct Responses {
+  Response friction, rolling, bounce;
+
+  const Response& of(Coefficient which) const {
+    return which == Coefficient::Friction      ? friction
+           : which == Coefficient::Restitution ? bounce
+                                               : rolling;
+  }
+};
 
 Index place_of(const Material& m, Coefficient which) {
   return which == Coefficient::Friction      ? m.friction
@@ -134,9 +140,9 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
                                   point_velocity(twist_in(b, x.record.v), block.lever_b));
     const bool impact = x.record.kind == SolveKind::Impact;
     // In a step the bias is min(βΦ/h, ε D_n v): with a gap open it jumps, see find_edges().
-    if (approach < 0 &&
-        (impact || (contact.gap <= 0 && x.record.rows.beta == 0 && !x.record.rows.impacts_located &&
-                    approach < -x.record.rows.restitution_threshold)))
+    if (approach < 0 && (impact || (x.record.rows.restitution && contact.gap <= 0 &&
+                                    x.record.rows.beta == 0 && !x.record.rows.impacts_located &&
+                                    approach < -x.record.rows.restitution_threshold)))
       out.bounce.normal = approach;
   }
   return out;
@@ -179,9 +185,7 @@ void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
         const Responses all = respond(x, contact, block, friction, impulse);
         for (const Coefficient which : kCoefficients) {
           if (value_of(block.material, which) > 0) continue;
-          const Response& r = which == Coefficient::Friction      ? all.friction
-                              : which == Coefficient::Restitution ? all.bounce
-                                                                  : all.rolling;
+          const Response& r = all.of(which);
           const double by = r.force.dot(by_force) + r.torque.dot(by_torque) + r.normal * by_normal;
           if (by == 0) continue;
           for (const Source& source :
@@ -208,9 +212,7 @@ void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
                sources_of(x.model, x.parameters, x.model.shape(contact.shape_a).material,
                           x.model.shape(contact.shape_b).material, which))
             change += source.slope * direction.parameters[source.place];
-          const Response& r = which == Coefficient::Friction      ? all.friction
-                              : which == Coefficient::Restitution ? all.bounce
-                                                                  : all.rolling;
+          const Response& r = all.of(which);
           force += change * r.force;
           torque += change * r.torque;
           changes.equations.blocks[block.row] += change * r.normal;
@@ -255,13 +257,14 @@ void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>
       to.insert(at, edge);
     } else {
       at->given = at->given && edge.given;
+      at->opens = at->opens || edge.opens;
     }
   }
 }
 
-void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                std::span<const ContactBlock> blocks, double tolerance,
-                std::vector<EdgeParameter>& edges) {
+void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, const VecX& v_free,
+                double tolerance, std::vector<EdgeParameter>& edges) {
+  const auto& [model, parameters, record] = std::tie(at.model, at.parameters, at.record);
   const VecX& x = parameters.values;
   const auto note = [&](Index place, bool given) {
     const EdgeParameter one{place, given};
@@ -279,7 +282,8 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
   };
   const bool pyramid = record.rows.friction == FrictionModel::Pyramid;
   // `rows`: friction 0 has rows all the same, those of rolling; two equal ones have no slope there.
-  const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps, bool rows) {
+  const auto note_all = [&](MaterialId a, MaterialId b, bool rigid, bool jumps, bool rows,
+                            const Responses& responses = {}) {
     for (const Coefficient which : kCoefficients)
       for (const Source& source : sources_of(model, parameters, a, b, which)) {
         const bool zero = x[source.place] == 0;
@@ -288,7 +292,10 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
         const bool other_rows = rows && (source.kink || pyramid);
         const bool given = rigid && source.given && !(jumps && which == Coefficient::Restitution) &&
                            !(other_rows && which == Coefficient::Friction);
-        if (zero) note(source.place, given);
+        if (zero) {
+          const EdgeParameter edge{source.place, given, responses.of(which).normal != 0};
+          merge_edges({&edge, 1}, edges);
+        }
         if (one) note(source.place, true);
         if (source.kink && !zero) note(source.place, false);
       }
@@ -314,7 +321,9 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
     note_hard(contact.material_a, contact.material_b);
   for_each_pushing(
       record, record.solution.lambda, blocks,
-      [&](Index, const Contact& contact, const ContactBlock& block, double) {
+      [&](Index, const Contact& contact, const ContactBlock& block, double impulse) {
+        const bool may_open =
+            record.rows.friction != FrictionModel::Coulomb || block.material.restitution == 0;
         // A bounce would leave a gap open that is closed without one.
         // In overlap min(βΦ/h, ε D_n v) is 0 to rounding either way where β = 0; else, as for soft
         // contacts, either asks for more where the gap is 0 to the tolerance.
@@ -324,13 +333,32 @@ void find_edges(const Model& model, const Parameters& parameters, const SolveRec
                            (contact.gap > 0 || either) && record.rows.restitution &&
                            !record.rows.impacts_located;
         note_all(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material, true,
-                 jumps, block.material.friction == 0 && block.dim > 1);
+                 jumps, block.material.friction == 0 && block.dim > 1,
+                 may_open && has_zero(block.material)
+                     ? respond(at, contact, block, record.rows.friction, impulse)
+                     : Responses{});
         if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
         note_ball(contact.shape_a);
         note_ball(contact.shape_b);
       });
-  const std::size_t rigid = record.contacts.contacts.size();
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return;
+  const std::size_t rigid = record.contacts.contacts.size();
+  // A gap that other contacts keep open and the free motion would close: there a bounce stops what
+  // no contact does without one.
+  VecX free = record.v;
+  if (v_free.size() > 0) free.head(v_free.size()) = v_free;
+  for (std::size_t c = 0; c < rigid && c < blocks.size(); ++c) {
+    const Contact& contact = record.contacts.contacts[c];
+    if (record.kind == SolveKind::Impact || !record.rows.restitution ||
+        record.rows.impacts_located || blocks[c].material.restitution > 0 || contact.gap <= 0 ||
+        gap_rate(model, record.q, record.v, contact) >= -record.rows.restitution_threshold ||
+        contact.gap + record.duration * gap_rate(model, record.q, free, contact) > 0)
+      continue;
+    for (const Source& source :
+         sources_of(model, parameters, model.shape(contact.shape_a).material,
+                    model.shape(contact.shape_b).material, Coefficient::Restitution))
+      if (x[source.place] == 0) note(source.place, false);
+  }
   for (std::size_t c = 0; c < record.contacts.flexible.size() && rigid + c < blocks.size(); ++c)
     if (record.solution.lambda[blocks[rigid + c].row] > 0)
       note_all(record.contacts.flexible[c].material_a, record.contacts.flexible[c].material_b,

@@ -22,11 +22,11 @@ void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
 void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
                 const SolveInputs& direction, SolveOutputs& changes);
 
-/// The coefficients at an edge of the contacts of a solve that push: added to `edges`, by place.
-/// `tolerance`: of gaps that count as closed, of the smaller shape.
-void find_edges(const Model& model, const Parameters& parameters, const SolveRecord& record,
-                std::span<const ContactBlock> blocks, double tolerance,
-                std::vector<EdgeParameter>& edges);
+/// The coefficients at an edge of the contacts of a solve that push, or would if they bounced:
+/// added to `edges`, by place. `v_free`: H v_free = k; `tolerance`: of gaps that count as closed,
+/// of the smaller shape.
+void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, const VecX& v_free,
+                double tolerance, std::vector<EdgeParameter>& edges);
 /// The inputs that `kink`, of size 1, changes with: added to `open` with the step (controls) and
 /// the reason of `as`.
 void find_open(const StepCotangent& kink, const Parameters& parameters, double h,

@@ -86,6 +86,25 @@ class Finder {
                                .width = kLanded * tolerance(contacts[c])});
   }
 
+  /// Limits of joints that the rows, which are linear, close to the tolerance.
+  void find_landed_limits(const VecX& displacement) {
+    VecX q_end;
+    for (std::size_t j = 0; j < model_.joints().size(); ++j) {
+      const Joint& joint = model_.joints()[j];
+      const auto id = JointId(static_cast<Index>(j));
+      for (const Index limit : {joint.lower, joint.upper}) {
+        if (limit == kNone) continue;
+        if (q_end.size() == 0) boxplus(model_, r_.q, displacement, q_end);
+        const auto gap = [&](const VecX& q) {
+          return std::abs(joint_coordinate(model_, parameters_, q, id) - parameters_.values[limit]);
+        };
+        const double closed = kLanded * settings_.projection_tolerance;
+        if (gap(r_.q) > closed && gap(q_end) <= closed)
+          note(out.here, "joint '" + joint.name + "' meets its limit, and what is left of it is 0");
+      }
+    }
+  }
+
   /// Faces that close on each other flush, or start so: either body's may give the normal. Faces
   /// that rest on each other stay flush whatever is varied before.
   void find_flush(bool starts) {
@@ -183,7 +202,7 @@ class Finder {
 
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
                  const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
-                 bool lands) {
+                 bool lands, const VecX& displacement) {
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return {};
   Finder finder(model, parameters, settings, record, blocks);
   if (starts) finder.find_closed();
@@ -192,8 +211,10 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
   finder.find_dead_band();
   if (record.kind != SolveKind::Impact) finder.find_springs();
   if (lands && record.kind == SolveKind::Step &&
-      settings.stabilisation == Stabilisation::Projection)
+      settings.stabilisation == Stabilisation::Projection) {
     finder.find_landings();
+    finder.find_landed_limits(displacement);
+  }
   return std::move(finder.out);
 }
 

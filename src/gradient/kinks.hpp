@@ -35,11 +35,11 @@ struct Kinks {
   std::string what;                 ///< the first, in words
 };
 
-/// `starts`: the solve stands at a state that may be varied in any way; `lands`: where it
-/// ends is looked at.
+/// `starts`: the solve stands at a state that may be varied in any way; `lands`: where it ends, the
+/// `displacement` away, is looked at.
 Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSettings& settings,
                  const SolveRecord& record, std::span<const ContactBlock> blocks, bool starts,
-                 bool lands);
+                 bool lands, const VecX& displacement);
 /// How far a spring is from its rest length, where the step expects it.
 double stretch_at(const SolveContext& at, const Force& spring);
 /// The gap of a contact of the solve.

@@ -4,9 +4,11 @@
 //   yᵀA = 0: a change of the data must keep yᵀ(its right-hand side) = 0, test (i).
 // A random x has a part in the null space of the system A; y with A y = A x has none of it, so
 // ν = x − y. One solve finds a direction, and as the test is linear, one direction tells.
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/friction_answers.hpp"
 #include "gradient/solution_impl.hpp"
 #include "gradient/stage.hpp"
 
@@ -179,43 +181,57 @@ bool Stage::all_stick(const Solution& free) const {
   return true;
 }
 
-bool Stage::may_hold_as_well() {
-  // Impulses λ of a contact that parts with w would make it hold or slide: N λ + w in its place,
-  // which needs λ·w = −λ·Nλ < 0, so w_n < μ |w_t|.
+bool Stage::friction_is_open() {
   const CanonicalProblem& p = assembly_.problem;
   const SolveKind kind = context_.record_->kind;
   if (kind != SolveKind::Step && kind != SolveKind::Impact) return false;
   for (const ContactBlock& block : assembly_.blocks) {
     if (block.dim < 2) continue;
     const Law& law = p.laws[static_cast<std::size_t>(block.block)];
-    if (law.kind != LawKind::Coulomb) continue;
-    const auto w = gradient_->answer().w.segment(block.row, law.dim);
-    const double slip = w.tail(law.dim - 1).norm();
-    if (gradient_->answer().lambda[block.row] > 0 || !(w[0] > 0) || !(w[0] < law.mu * slip))
+    if (law.kind != LawKind::Coulomb || block.material.compliance > 0) continue;
+    const VecX w = gradient_->answer().w.segment(block.row, law.dim);
+    const VecX lambda = gradient_->answer().lambda.segment(block.row, law.dim);
+    const bool loaded = lambda[0] > 0;
+    // N λ + w in the place of a w that parts needs λ·w < 0, so w_n < μ |w_t|.
+    if (loaded ? !is_held_to_the_world(block)
+               : !(w[0] > 0 && w[0] < law.mu * w.tail(law.dim - 1).norm()))
       continue;
-    MatX N(law.dim, law.dim);
-    ResidualDerivative change = zero_residual(p);
+    // N (Δλ + pushes) = Δw: along a row that holds w is moved, along the others the contact pushed.
+    const bool sticks =
+        certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Stick;
+    MatX impulses(law.dim, law.dim), moved(law.dim, law.dim);
     for (Index i = 0; i < law.dim; ++i) {
-      change.balance.setZero();
-      p.D.multiply_transpose_add(1, VecX::Unit(p.row_count(), block.row + i), change.balance);
-      VecX moved = VecX::Zero(p.row_count());
-      p.D.multiply_add(1, gradient_->tangent(change).v, moved);
-      N.col(i) = moved.segment(block.row, law.dim);
+      ResidualDerivative change = zero_residual(p);
+      const bool holds = loaded && (i == 0 || sticks);
+      const VecX unit = VecX::Unit(p.row_count(), block.row + i);
+      if (holds) {
+        change.blocks = unit;
+      } else {
+        p.D.multiply_transpose_add(1, unit, change.balance);
+      }
+      const Solution d = gradient_->tangent(change);
+      impulses.col(i) = d.lambda.segment(block.row, law.dim);
+      moved.col(i) = d.w.segment(block.row, law.dim);
+      (holds ? moved : impulses)(i, i) += holds ? -1 : 1;
     }
-    VecX hold = -N.ldlt().solve(w);
-    if (hold.allFinite() && hold[0] > 0 && hold.tail(law.dim - 1).norm() <= law.mu * hold[0])
+    const MatX N = impulses.transpose().fullPivLu().solve(moved.transpose()).transpose();
+    if (N.allFinite() && has_other_answer(0.5 * (N + N.transpose()), w - N * lambda, law, w))
       return true;
-    VecX along = VecX::Zero(law.dim);  // friction against the slip
-    along[0] = 1;
-    along.tail(law.dim - 1) = -law.mu / slip * w.tail(law.dim - 1);
-    const VecX response = N * along;
-    if (!(response[0] < 0)) continue;
-    const VecX after = w - w[0] / response[0] * response;
-    const auto slides = after.tail(law.dim - 1);
-    // Where joints leave one freedom, what stops the one direction stops all.
-    if (slides.dot(along.tail(law.dim - 1)) < 0 || slides.norm() <= kStill * slip) return true;
   }
   return false;
+}
+
+bool Stage::is_held_to_the_world(const ContactBlock& block) const {
+  const CanonicalProblem& p = assembly_.problem;
+  const auto bodies = p.D.entries(block.block);
+  const auto own = [&](const BlockRows::Entry& other) {
+    return std::ranges::any_of(bodies, [&](const auto& body) { return body.block == other.block; });
+  };
+  Index freedoms = 0, rows = 0;
+  for (const BlockRows::Entry& body : bodies) freedoms += body.width;
+  for (Index j = 0; j < p.C.row_block_count(); ++j)
+    if (std::ranges::all_of(p.C.entries(j), own)) rows += p.C.dim(j);
+  return rows > 0 && freedoms - rows <= p.laws[static_cast<std::size_t>(block.block)].dim;
 }
 
 const Solution* Stage::other_impulses(bool forwards) {

@@ -63,7 +63,9 @@ void refuse_growth(RolloutCertificate& all) {
   all.reason = "step 0: a change grows by more than 1e8 on the way, and rounding with it";
 }
 
-void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
+/// `rests`: of a later step, see StepCertificate. What would open that contact is on the other
+/// side.
+void note(const StepCertificate& one, Index step, bool rests, RolloutCertificate& all) {
   ++all.steps;
   all.failed_steps += !one.converged;
   all.floating += one.floating;
@@ -81,7 +83,10 @@ void note(const StepCertificate& one, Index step, RolloutCertificate& all) {
     all.kink = "step " + std::to_string(step) + ": " + one.kink;
   }
   all.kinks += kinks;
-  internal::merge_edges(one.edges, all.edges);
+  for (EdgeParameter edge : one.edges) {
+    edge.given = edge.given && !(rests && edge.opens);
+    internal::merge_edges({&edge, 1}, all.edges);
+  }
   if (one.margin < all.margin) {
     all.margin = one.margin;
     all.weakest_step = step;
@@ -121,7 +126,8 @@ class Choices {
     const VecX& u = others_.by.u;
     for (Index i = 0; i < u.size(); ++i)
       if (u[i] != 0)
-        controls_.emplace_back(OpenInput{InputKind::Control, i, index}, std::abs(u[i]));
+        controls_.emplace_back(OpenInput{InputKind::Control, i, index, OpenReason::Neither},
+                               std::abs(u[i]));
   }
 
   /// No difference is on its way to the start.
@@ -139,7 +145,8 @@ class Choices {
     all.floating = all.floating_steps = 0;
     const double most = kNoticed * others_.size;
     const auto note = [&](InputKind kind, Index place, double by, double noticed) {
-      if (std::abs(by) > noticed) internal::note_open({kind, place, 0}, all.open);
+      if (std::abs(by) > noticed)
+        internal::note_open({kind, place, 0, OpenReason::Neither}, all.open);
     };
     const internal::SolveInputs& by = others_.by;
     for (Index i = 0; i < by.q.size(); ++i) {
@@ -337,9 +344,11 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   Records records(tape);
   const SettingsOfSteps settings(gradient);
   Choices choices(tape.settings, gradient);
-  OpenInputs kinks(OpenReason::Kink), ambiguities(OpenReason::Ambiguous);
+  OpenInputs opened[] = {OpenInputs(OpenReason::Kink), OpenInputs(OpenReason::Ambiguous),
+                         OpenInputs(OpenReason::Neither)};
   double size = 0;  // largest derivative by a state so far
   double size_of_loss = 0;
+  bool rests = false;  // in a later step
   StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
@@ -359,19 +368,21 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
     step.pull_back(g, solves, before, others);
     out.u.col(i) = before.u;
     out.parameters += before.parameters;
-    note(step.certificate(), i, out.certificate);
-    if (out.certificate.exact) {
-      kinks.pull(i, step, tape);
-      ambiguities.pull(i, step, tape);
-    }
+    note(step.certificate(), i, rests, out.certificate);
+    rests = rests || step.certificate().rests;
+    if (out.certificate.exact)
+      for (OpenInputs& one : opened) one.pull(i, step, tape);
     if (others != nullptr) choices.note(i, before);
+    if (i == 0)
+      for (const OpenInput& one : step.certificate().open)
+        if (one.reason == OpenReason::Neither) internal::note_open(one, out.certificate.open);
     g.q.swap(before.q);
     g.v.swap(before.v);
   }
   choices.settle(out.parameters, out.certificate);
-  kinks.note(tape, out.certificate);
-  ambiguities.note(tape, out.certificate);
-  if (largest(StateCotangent{g.q, g.v}) > kGrowth * size_of_loss) refuse_growth(out.certificate);
+  for (const OpenInputs& one : opened) one.note(tape, out.certificate);
+  size = std::max(size, largest(g));
+  if (size > kGrowth * size_of_loss) refuse_growth(out.certificate);
   add_loss(0);
   out.q = std::move(g.q);
   out.v = std::move(g.v);
@@ -400,7 +411,9 @@ RolloutTangent rollout_tangent(const RolloutTape& tape, const StepTangent& chang
     if (controls.size() > 0) d.u = controls.col(i);
     StepGradient step(model, tape.parameters, tape.settings, records.at(i), settings.at(i));
     StateTangent next = step.push_forward(d);
-    note(step.certificate(), i, out.certificate);
+    for (EdgeParameter& edge : out.certificate.edges)
+      edge.given = edge.given && !(step.certificate().rests && edge.opens);
+    note(step.certificate(), i, false, out.certificate);
     out.q.col(i + 1) = next.q;
     out.v.col(i + 1) = next.v;
     d.q = std::move(next.q);

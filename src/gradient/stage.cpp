@@ -15,8 +15,12 @@
 namespace orthant::internal {
 namespace {
 
-constexpr const char* kHoldsAsWell =
-    "friction leaves the motion open: a contact that parts could hold as well";
+constexpr const char* kOpen =
+    "friction leaves the motion open: a contact could part, slide or hold as well";
+
+constexpr const char* kLost =
+    "contacts and joints jam: impulses 1e8 times what moves the bodies, and rounding with them";
+constexpr double kJammed = 1e8;
 
 constexpr double kRounding = 1e-5;  // of the tolerance of gaps: the sign of less says nothing
 
@@ -73,6 +77,20 @@ bool callback_derivatives(const Model& model, const Parameters& parameters, cons
   return true;
 }
 
+namespace {
+
+/// out += Σ of |A_ij x_i| over the rows i.
+void add_sizes(const BlockRows& A, const VecX& x, VecX& out) {
+  const double* a = A.all_values().data();
+  for (Index i = 0; i < A.row_block_count(); ++i)
+    for (const BlockRows::Entry& entry : A.entries(i))
+      for (Index r = 0; r < A.dim(i); ++r)
+        for (Index c = 0; c < entry.width; ++c)
+          out[entry.column + c] += std::abs(*a++ * x[A.row_begin(i) + r]);
+}
+
+}  // namespace
+
 std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step) {
   std::vector<SolveRecord> trials;
   for (std::size_t i = 1; i < step.solves.size(); ++i) {
@@ -97,7 +115,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   round_end_.clear();
   reason_.clear();
   starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
-  contradiction_known_ = false;
+  rests_by_rounding_ = contradiction_known_ = false;
   for (Against& one : against_) one.any = false;
   const Model& model = x.model;
   const Parameters& parameters = x.parameters;
@@ -136,7 +154,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
-  if (may_hold_as_well()) reason_ = kHoldsAsWell;
+  if (friction_is_open()) reason_ = kOpen;
+  if (record.kind != SolveKind::Projection && jams()) reason_ = kLost;
   if (record.scaled && works_from_outside())
     reason_ =
         "bodies whose motion is given do work in an impact: the scale of its restitution is held";
@@ -199,13 +218,28 @@ void Stage::assemble() {
   // The branches are those of the step, whatever the same numbers would say again.
   for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c) {
     BiasBranch& branch = assembly_.blocks[c].branch = r.branches[c];
-    if (branch != BiasBranch::Resting || starts_) continue;
+    if (starts_) continue;
     const bool rigid = c < contacts.size();
     const std::size_t soft = rigid ? 0 : c - contacts.size();
     const double gap = rigid ? contacts[c].gap : r.contacts.flexible[soft].gap;
     const double size = rigid ? contacts[c].size : r.contacts.flexible[soft].size;
-    if (gap < -kRounding * settings.projection_tolerance * size) branch = BiasBranch::Overlap;
+    const double closed = settings.projection_tolerance * size;
+    if (branch == BiasBranch::Resting && gap < -kRounding * closed) branch = BiasBranch::Overlap;
+    rests_by_rounding_ |= is_interval() && branch == BiasBranch::Overlap && gap >= -closed &&
+                          r.solution.lambda[assembly_.blocks[c].row] > 0;
   }
+}
+
+bool Stage::jams() const {
+  const CanonicalProblem& p = assembly_.problem;
+  const Solution& x = gradient_->answer();
+  const auto largest = [](const VecX& a) { return a.size() == 0 ? 0 : a.cwiseAbs().maxCoeff(); };
+  if (std::max(largest(x.lambda), largest(x.gamma)) <= largest(p.k)) return false;
+  VecX held = VecX::Zero(p.velocity_count()), moving;
+  if (!p.D.empty()) add_sizes(p.D, x.lambda, held);
+  if (!p.C.empty()) add_sizes(p.C, x.gamma, held);
+  p.H.multiply(VecX(x.v.cwiseAbs() + scale_.v_free.cwiseAbs()), moving);
+  return held.norm() > kJammed * moving.norm();
 }
 
 bool Stage::works_from_outside() const {
@@ -252,8 +286,10 @@ void Stage::find_ties(double tolerance) {
   for (std::size_t r = 0, c = 0; r <= context_.trials.size(); ++r) {
     const VecX& q = r == 0 ? context_.record_->q : context_.trials[r - 1].q;
     for (const Contact& contact : round(r)) {
-      const auto row = static_cast<std::size_t>(assembly_.blocks[c++].row);
-      if (certificate().states[row] == ContactState::Separate) continue;
+      const ContactBlock& block = assembly_.blocks[c++];
+      if (block.dim == 0 ||  // soft, in a correction of positions
+          certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Separate)
+        continue;
       const double margin =
           internal::feature_margin(*context_.model, *context_.parameters, q, contact, deepest_only);
       feature_margin_ = std::min(feature_margin_, margin);

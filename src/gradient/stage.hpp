@@ -66,8 +66,8 @@ class Stage {
   void pull_gain(SolveInputs& in);
   double push_gain(const SolveInputs& direction, const VecX& dv) const;
 
-  /// A combination of dependent equations by the inputs, of size 1: a change of the inputs that
-  /// changes it contradicts redundant rows. Null: none; known after pull().
+  /// Neither: a combination of dependent equations by the inputs, of size 1: a change of the inputs
+  /// that changes it contradicts redundant rows. Null: none; known after pull().
   /// Ambiguous: what other impulses would change of the derivative by the inputs.
   const SolveInputs* contradiction(OpenReason reason) const {
     const Against& one = against_[static_cast<std::size_t>(reason)];
@@ -78,6 +78,8 @@ class Stage {
   const Solution& answer() const { return gradient_->answer(); }
   const VecX& displacement() const { return delta_; }
   const GradientCertificate& certificate() const { return gradient_->certificate(); }
+  const VecX& free_velocity() const { return scale_.v_free; }  ///< H v_free = k
+  bool rests_by_rounding() const { return rests_by_rounding_; }
   const CanonicalProblem& problem() const { return assembly_.problem; }
   const std::vector<ContactBlock>& blocks() const { return assembly_.blocks; }
   /// Where another choice of rows is as good: contacts that hold and whose deepest point might as
@@ -163,8 +165,13 @@ class Stage {
   bool face_may_contradict(std::size_t c, std::size_t other) const;
   /// Contact c closes fast enough to bounce, were there restitution.
   bool would_bounce(std::size_t c) const;
-  /// A contact that parts and slides might as well hold (Painlevé).
-  bool may_hold_as_well();
+  /// Impulses hold each other, so large that rounding of their sum moves the bodies.
+  bool jams() const;
+  /// Friction leaves the motion open: a contact that parts could hold, one that slides could stick
+  /// or part (Painlevé), what the others do being as it is. Looked for where a contact parts and
+  /// slides, and where joints leave a body that touches little freedom.
+  bool friction_is_open();
+  bool is_held_to_the_world(const ContactBlock& block) const;
   /// The same forwards: what other impulses add to the change of v.
   void compare_tangents(const VecX& by_other, const VecX& found);
   void compare_many(const Directions& dq, const Directions& dv, const Directions& du,
@@ -174,7 +181,8 @@ class Stage {
                       const Solution& answer, ManyOutputs& out) const;
 
   Arguments context_;
-  bool starts_ = true;  // see StepGradientSettings
+  bool starts_ = true;              // see StepGradientSettings
+  bool rests_by_rounding_ = false;  // see StepCertificate::rests
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
@@ -188,7 +196,7 @@ class Stage {
     bool any = false;
     SolveInputs by;
   };
-  Against against_[2];  // by OpenReason
+  Against against_[3];  // by OpenReason
   Index ties_ = 0;
   double feature_margin_ = 1;
   SolveOutputs weights_;  // of pull()

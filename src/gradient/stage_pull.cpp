@@ -235,7 +235,7 @@ void Stage::find_contradiction(const Solution& free) {
   };
   SolveInputs none;
   none.set_zero(*context_.model);
-  add_contradiction(OpenReason::Kink, none, with[0], largest(with[1]));
+  add_contradiction(OpenReason::Neither, none, with[0], largest(with[1]));
 }
 
 void Stage::pull_gain(SolveInputs& in) {

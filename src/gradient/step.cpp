@@ -40,10 +40,10 @@ constexpr const char* kSameTime =
     "several contacts close at one time and their bodies meet: only the time of the first is "
     "differentiated";
 const char* name_of(OpenReason reason) {
-  return reason == OpenReason::Kink
-             ? "a change contradicts redundant contacts"
-             : "redundant contacts: their impulses are not unique, and the derivative depends on "
-               "which were found";
+  return reason == OpenReason::Ambiguous
+             ? "redundant contacts: their impulses are not unique, and the derivative depends on "
+               "which were found"
+             : "a change contradicts redundant contacts";
 }
 constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
 
@@ -118,10 +118,10 @@ struct StepGradient::Impl {
   std::vector<ZeroInterval> event_before;  // by stage
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
-  SolveInputs pulled;                                    // of pull_back()
-  std::vector<std::vector<internal::KinkScalar>> kinks;  // by stage
-  bool kinked[2] = {false, false}, kinks_known = false;  // by OpenReason
-  StepCotangent against[2];                              // see kink()
+  SolveInputs pulled;                                           // of pull_back()
+  std::vector<std::vector<internal::KinkScalar>> kinks;         // by stage
+  bool kinked[3] = {false, false, false}, kinks_known = false;  // by OpenReason
+  StepCotangent against[3];                                     // see kink()
   VecX by_q, by_v;        // the derivative by the end of the stage at hand
   VecX other_q, other_v;  // the same of other sides
 
@@ -159,6 +159,8 @@ struct StepGradient::Impl {
   /// Carries the kinks of single numbers, and what contradicts redundant rows, to the start of the
   /// step.
   void find_open(OpenReason reason);
+  /// Inputs that close contacts at the start and open others.
+  void find_crossed();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
   /// The same for the scale of the restitution.
@@ -325,9 +327,9 @@ void StepGradient::Impl::find_group(std::size_t before, std::size_t begin, std::
 void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   const Stage& stage = stages[i];
   const SolveRecord& r = stage.record();
-  internal::Kinks found =
-      internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(),
-                           starts && (i == 0 || r.q == record->before.q), trials.empty());
+  internal::Kinks found = internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(),
+                                               starts && (i == 0 || r.q == record->before.q),
+                                               trials.empty(), stage.displacement());
   std::optional<SolveRecord> end;  // made where it is asked for
   std::erase_if(found.scalars, [&](const internal::KinkScalar& kink) {
     if (kink.at != internal::KinkScalar::At::End) return false;
@@ -343,8 +345,9 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   certificate.start_kinks += found.start;
   kinks[i] = std::move(found.scalars);
   if (with_parameters)
-    internal::find_edges(*model, *parameters, r, stage.blocks(), settings->projection_tolerance,
-                         certificate.edges);
+    internal::find_edges(context_of(i, r), stage.blocks(), stage.free_velocity(),
+                         settings->projection_tolerance, certificate.edges);
+  certificate.rests = certificate.rests || stage.rests_by_rounding();
 }
 
 void StepGradient::Impl::note_borders(const Stage& stage) {
@@ -457,12 +460,35 @@ void StepGradient::Impl::find_open(OpenReason reason) {
   }
   // Of the state itself: an event would move with it.
   for (std::size_t i = 0; i < stages.size(); ++i) add_kinks(i, internal::KinkScalar::At::Start);
+  if (reason == OpenReason::Kink) find_crossed();
   if (!any) return;
   kinked[static_cast<std::size_t>(reason)] = true;
   against[static_cast<std::size_t>(reason)] = {in.q, in.v, in.u, in.parameters};
   internal::find_open({in.q, in.v, in.u, in.parameters}, *parameters, settings->h,
                       {.reason = reason}, certificate.open);
   if (certificate.kink.empty() && !certificate.open.empty()) certificate.kink = name_of(reason);
+}
+
+void StepGradient::Impl::find_crossed() {
+  SolveInputs opens, closes;  // the most that a change opens, and closes
+  opens.set_zero(*model);
+  closes.set_zero(*model);
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    for (const internal::KinkScalar& kink : kinks[i]) {
+      if (kink.at != internal::KinkScalar::At::Start) continue;
+      SolveInputs gap;
+      gap.set_zero(*model);
+      internal::pull_kink(context_of(i, stages[i].record()), kink, 1, gap);
+      opens.q = opens.q.cwiseMax(gap.q);
+      closes.q = closes.q.cwiseMax(-gap.q);
+      opens.parameters = opens.parameters.cwiseMax(gap.parameters);
+      closes.parameters = closes.parameters.cwiseMax(-gap.parameters);
+    }
+  internal::find_open({.q = opens.q.cwiseMin(closes.q),
+                       .v = {},
+                       .u = {},
+                       .parameters = opens.parameters.cwiseMin(closes.parameters)},
+                      *parameters, settings->h, {.reason = OpenReason::Neither}, certificate.open);
 }
 
 StepGradient::StepGradient(const Model& model, const Parameters& parameters,
@@ -494,7 +520,7 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
   contacts.clear();
   m.certificate = {};
   m.certificate.contacts = std::move(contacts);
-  m.kinked[0] = m.kinked[1] = m.kinks_known = false;
+  m.kinked[0] = m.kinked[1] = m.kinked[2] = m.kinks_known = false;
   m.set_stages(gradient);
   m.find_events();
   m.certify(gradient);
@@ -630,6 +656,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     m.kinks_known = true;
     m.find_open(OpenReason::Kink);
     m.find_open(OpenReason::Ambiguous);
+    m.find_open(OpenReason::Neither);
   }
   before.q.swap(in.q);
   before.v.swap(in.v);

@@ -262,5 +262,43 @@ TEST(GradientRedundancy, ABallOnTwoFloorsSaysThatItsImpulsesAreNotUnique) {
   }
 }
 
+// A box that lies on the floor: tilted either way one corner opens and the other closes, so both
+// sides are alike, and the number, for which both open, is neither.
+TEST(GradientEdges, TiltsOfALyingBoxAreOfNeitherSide) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 0.5});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .planar = true,
+              .shapes = {{.shape = Shape::half_plane(), .material = "m"}}});
+  b.add_body({.name = "box",
+              .motion = Motion::Planar,
+              .position = {0, 0.1, 0},
+              .shapes = {{.shape = Shape::rectangle(0.2, 0.1), .material = "m"}}});
+  World w{b.build()};
+  w.settings.solver.tolerance = 1e-13;
+  w.steps = 2;
+  const RolloutGradient g = gradient(w);
+  const auto difference = [&](Index i, double by) {
+    State state = w.model.rest_state();
+    boxplus(w.model, w.model.rest_state().q, by * VecX::Unit(3, i), state.q);
+    const auto end = [&](const State& from) {
+      return record_rollout(w.model, w.model.default_parameters(), w.settings, from, {}, w.steps)
+          .final_state;
+    };
+    const State moved = end(state), base = end(w.model.rest_state());
+    VecX d;
+    boxminus(w.model, moved.q, base.q, d);
+    return (weights(3, 1).dot(d) + weights(3, 2).dot(moved.v - base.v)) / by;
+  };
+  const double left = difference(2, -1e-6), right = difference(2, 1e-6);
+  EXPECT_NEAR(left, right, 1e-3 * std::abs(right));
+  EXPECT_GT(std::abs(g.q[2] - right), 0.1 * std::abs(right));
+  EXPECT_TRUE(is_open(g.certificate, InputKind::Configuration, 2, OpenReason::Neither));
+  EXPECT_TRUE(is_open(g.certificate, InputKind::Configuration, 1, OpenReason::Kink));
+  EXPECT_FALSE(is_open(g.certificate, InputKind::Configuration, 1, OpenReason::Neither));
+  EXPECT_FALSE(is_open(g.certificate, InputKind::Configuration, 0));
+}
+
 }  // namespace
 }  // namespace orthant

@@ -110,5 +110,33 @@ TEST(ProjectionGradient, ClippedRoundsAgainstDifferences) {
   EXPECT_GE(check.compared, 2) << check.table();
 }
 
+// A soft contact has no row in a correction of positions, which the joint asks for.
+TEST(ProjectionGradient, SoftContactOfAJointedBody) {
+  ModelBuilder b;
+  b.add_material({.name = "soft", .friction = 0.5, .compliance = 1e-5});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .planar = true,
+              .shapes = {{.shape = Shape::half_plane(), .material = "soft"}}});
+  b.add_body({.name = "ball",
+              .motion = Motion::Planar,
+              .position = {0, 0.099, 0},
+              .velocity = {0, -0.5, 0},
+              .shapes = {{.shape = Shape::disc(0.1), .material = "soft"}}});
+  b.add_joint({.name = "rail", .kind = JointKind::Prismatic, .a = "ball", .axis = {0.3, 1, 0}});
+  StepSettings settings;
+  settings.solver.tolerance = 1e-13;
+  const OneStep one(b.build(), settings);
+  const SolveRecord& correction = one.record.solves.back();
+  ASSERT_EQ(correction.kind, SolveKind::Projection);
+  ASSERT_EQ(correction.contacts.contacts.size(), 1u);
+  ASSERT_EQ(correction.solution.lambda.size(), 0);
+  EXPECT_EQ(one.gradient().certificate().floating, 0);
+  const GradientCheck check =
+      GradientChecker(one.model, one.parameters, settings, one.model.rest_state(), 1).run();
+  EXPECT_LE(check.worst, 1e-6) << check.table();
+  EXPECT_GE(check.compared, 6) << check.table();
+}
+
 }  // namespace
 }  // namespace orthant

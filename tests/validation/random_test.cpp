@@ -150,6 +150,16 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{90001, 2719, Finding::Right, "a box that spins on a spring"},
            Case{90001, 9399, Finding::Right, "a body that swings on a stiff spring"},
            Case{600613, 852, Finding::Right, "the same in the plane"},
+           Case{424242, 395, Finding::Right, "cones that a little friction opens"},
+           Case{600613, 240, Finding::Right, "the same under Baumgarte, by rolling friction"},
+           Case{1, 553, Finding::Inexact, "a change that grows by 1e17 and ends small"},
+           Case{1, 1254, Finding::Right, "a bounce of a contact that another keeps open"},
+           Case{1, 2139, Finding::NamedKink, "impulses of 1e15 that hold each other"},
+           Case{424242, 2209, Finding::NamedKink, "a hanging body whose contact slides, or sticks"},
+           Case{424242, 4048, Finding::Right, "a residual that is as smooth as the motion"},
+           Case{700011, 1503, Finding::Cautious, "restitution of overdamped motion"},
+           Case{700011, 2521, Finding::NamedKink, "a limit reached to 5e-9"},
+           Case{700011, 3376, Finding::Inexact, "a contact of one freedom that sticks"},
            Case{1, 1380, Finding::NotConverged, "a pair that touches at another point"},
        }) {
     const SceneJudgement one =
@@ -167,11 +177,6 @@ TEST(Random, ReportDoesNotDependOnThreads) {
   EXPECT_EQ(run_campaign(settings).json(), one);
 }
 
-// Scenes of seed 1 that are known to be wrong: a rectangle at rest whose tilt opens one corner and
-// closes the other, so that both sides are alike and the number, which opens both, is neither (134,
-// mislabelled). Take a number out as soon as its scene is right.
-const std::set<std::uint64_t> kKnown = {134};
-
 TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   const Campaign campaign = run_campaign({.count = 300, .seed = 1});
   EXPECT_EQ(campaign.count_of(Finding::Exception), 0u);
@@ -179,11 +184,8 @@ TEST(RandomCampaign, FixedSeedsBreakNoPromise) {
   EXPECT_EQ(campaign.count_of(Finding::UnlabelledKink), 0u);
   EXPECT_EQ(campaign.count_of(Finding::CertifiedWrong), 0u);
   EXPECT_LE(campaign.worst_energy_rise, kEnergyRise);
-  for (const SceneJudgement& one : campaign.failures) {
-    const std::uint64_t number = std::stoull(one.name.substr(one.name.rfind('-') + 1));
-    EXPECT_TRUE(kKnown.contains(number))
-        << name_of(one.finding) << " " << one.name << ": " << one.what;
-  }
+  for (const SceneJudgement& one : campaign.failures)
+    ADD_FAILURE() << name_of(one.finding) << " " << one.name << ": " << one.what;
   EXPECT_GE(campaign.share_right(false), 0.75) << campaign.table();
   EXPECT_GE(campaign.share_right(true), 0.80) << campaign.table();
 }

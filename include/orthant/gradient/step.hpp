@@ -85,6 +85,8 @@ struct EdgeParameter {
   /// The number is the derivative from inside the range. False: there is none (a compliance of 0 is
   /// another law, √ has no slope at 0), and the number says nothing.
   bool given = true;
+  /// More of it opens a contact (a bounce; the cone law, as it slides or rolls).
+  bool opens = false;
 
   bool operator==(const EdgeParameter&) const = default;
 };
@@ -92,11 +94,13 @@ struct EdgeParameter {
 enum class InputKind : std::uint8_t { Configuration, Velocity, Control, Parameter };
 
 enum class OpenReason : std::uint8_t {
-  /// A change closes or opens a contact at the start, makes redundant contacts contradict each
-  /// other, moves a contact off a border: the derivative has two sides.
+  /// A change closes or opens a contact at the start: the derivative has two sides.
   Kink,
   /// Redundant contacts: the derivative depends on which of several impulses were found.
   Ambiguous,
+  /// The number may be of neither side: a change moves a row off a border, closes some contacts at
+  /// the start and opens others (a box is tilted), or makes redundant contacts contradict.
+  Neither,
 };
 
 /// An input by which the number is no two-sided derivative. Those by other inputs stand.
@@ -143,7 +147,10 @@ struct StepCertificate {
   Index start_kinks = 0;
   std::string kink;                  ///< the first of both kinds, or of `open`, in words
   std::vector<EdgeParameter> edges;  ///< by place; of contacts that push
-  std::vector<OpenInput> open;       ///< inputs at a kink, sorted; known after a pull_back()
+  /// A contact that pushes overlaps within the tolerance, and is differentiated as one that does.
+  /// An input that opened it before is on the other side.
+  bool rests = false;
+  std::vector<OpenInput> open;  ///< inputs at a kink, sorted; known after a pull_back()
 
   /// The numbers are two-sided derivatives, but for those by `edges` and `open`.
   bool certified() const { return exact && floating == 0 && kinks == 0 && start_kinks == 0; }
