@@ -49,7 +49,10 @@ void Archive::field(ContactKey& key) {
           key.image[2]);
 }
 
-void Archive::field(State& s) { (*this)(s.q, s.v, s.t, s.evolving, s.step, s.rng[0], s.rng[1]); }
+void Archive::field(State& s) {
+  VecX none;  // format 1 has one more vector, which was always empty
+  (*this)(s.q, s.v, s.t, none, s.step, s.rng[0], s.rng[1]);
+}
 
 void Archive::field(WarmStart& warm) {
   std::uint64_t size = warm.contacts.size();

@@ -137,22 +137,21 @@ void bind_parameters(nb::module_& m) {
 
 void bind_state(nb::module_& m) {
   using S = StateHolder;
-  const auto make = [](nb::handle q, nb::handle v, double t, nb::handle evolving, std::int64_t step,
+  const auto make = [](nb::handle q, nb::handle v, double t, std::int64_t step,
                        std::array<std::uint64_t, 2> rng) {
-    return S(State{to_vector(q, "q"), to_vector(v, "v"), t,
-                   evolving.is_none() ? VecX() : to_vector(evolving, "evolving"), step, rng});
+    return S(State{to_vector(q, "q"), to_vector(v, "v"), t, step, rng});
   };
   nb::class_<S>(
       m, "State",
-      "All that is needed to resume a run. q, v and evolving are writable views.\n\n"
+      "All that is needed to resume a run. q and v are writable views.\n\n"
       "Planar body: q = (x, y, theta), v = (vx, vy, omega); spatial: q = (x, y, z, qw, qx, "
       "qy, qz), v = (linear, angular), world axes, at the centre of mass [m, rad, s].")
       .def(
           "__init__",
-          [make](S* self, nb::object q, nb::object v, double t, nb::object evolving,
-                 std::int64_t step) { new (self) S(make(q, v, t, evolving, step, {0, 0})); },
-          nb::arg("q"), nb::arg("v"), nb::arg("t") = 0.0, nb::arg("evolving") = nb::none(),
-          nb::arg("step") = 0)
+          [make](S* self, nb::object q, nb::object v, double t, std::int64_t step) {
+            new (self) S(make(q, v, t, step, {0, 0}));
+          },
+          nb::arg("q"), nb::arg("v"), nb::arg("t") = 0.0, nb::arg("step") = 0)
       .def_prop_rw(
           "q", [](nb::handle_t<S> s) { return view(nb::cast<S&>(s).views().q, s); },
           [](S& s, nb::object x) { set_values(s.views().q, x, "state.q"); },
@@ -161,10 +160,6 @@ void bind_state(nb::module_& m) {
           "v", [](nb::handle_t<S> s) { return view(nb::cast<S&>(s).views().v, s); },
           [](S& s, nb::object x) { set_values(s.views().v, x, "state.v"); },
           "Velocities [m/s, rad/s].")
-      .def_prop_rw(
-          "evolving", [](nb::handle_t<S> s) { return view(nb::cast<S&>(s).views().evolving, s); },
-          [](S& s, nb::object x) { set_values(s.views().evolving, x, "state.evolving"); },
-          "Parameters that grow with time.")
       .def_prop_rw(
           "t", [](const S& s) { return s.get().t; }, [](S& s, double t) { s.views().t = t; },
           "Time [s].")
@@ -179,13 +174,12 @@ void bind_state(nb::module_& m) {
       .def("__getstate__",
            [](const S& s) {
              const State& x = s.get();
-             return nb::make_tuple(to_numpy(x.q), to_numpy(x.v), x.t, to_numpy(x.evolving), x.step,
-                                   x.rng[0], x.rng[1]);
+             return nb::make_tuple(to_numpy(x.q), to_numpy(x.v), x.t, x.step, x.rng[0], x.rng[1]);
            })
       .def("__setstate__",
            [make](S& s, const nb::tuple& d) {
-             new (&s) S(make(d[0], d[1], nb::cast<double>(d[2]), d[3], nb::cast<std::int64_t>(d[4]),
-                             {nb::cast<std::uint64_t>(d[5]), nb::cast<std::uint64_t>(d[6])}));
+             new (&s) S(make(d[0], d[1], nb::cast<double>(d[2]), nb::cast<std::int64_t>(d[3]),
+                             {nb::cast<std::uint64_t>(d[4]), nb::cast<std::uint64_t>(d[5])}));
            })
       .def("__repr__", [](const S& s) { return state_text(s.get()); });
 }

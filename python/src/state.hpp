@@ -19,7 +19,6 @@ class StateHolder {
   void set(const State& from) {
     x_.q.noalias() = from.q;
     x_.v.noalias() = from.v;
-    x_.evolving.noalias() = from.evolving;
     x_.t = from.t;
     x_.step = from.step;
     x_.rng = from.rng;

@@ -137,7 +137,6 @@ void copy_state(const Model& from, const State& whole, const PartModel& part, St
   out.t = whole.t;
   out.step = whole.step;
   out.rng = whole.rng;
-  out.evolving = whole.evolving;
 }
 
 }  // namespace orthant::distributed

@@ -237,8 +237,6 @@ void keep_state(const Model& from, const State& before, const Model& to,
   after.t = before.t;
   after.step = before.step;
   after.rng = before.rng;
-  VecX evolving = before.evolving;  // a swap: GCC 12 warns of a use after free in the assignment
-  after.evolving.swap(evolving);
 }
 
 }  // namespace

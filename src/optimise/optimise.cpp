@@ -66,9 +66,8 @@ void check(const TrajectoryProblem& p, const TrajectoryOptions& o) {
   if (!(o.probe > 0)) throw Error("probe", "must be > 0, got " + to_text(o.probe));
   if (o.loss_aware && o.method != ShootingMethod::Lbfgs)
     throw Error("loss_aware", "goes with the method lbfgs alone");
-  if (o.method == ShootingMethod::MultipleShooting &&
-      (p.settings.thermal_energy > 0 || p.start.evolving.size() != 0))
-    throw Error("method", "multiple shooting cannot restart a motion with random kicks or growth");
+  if (o.method == ShootingMethod::MultipleShooting && p.settings.thermal_energy > 0)
+    throw Error("method", "multiple shooting cannot restart a motion with random kicks");
 }
 
 }  // namespace

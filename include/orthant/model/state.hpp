@@ -19,8 +19,7 @@ namespace ORTHANT_EXPORT orthant {
 struct State {
   VecX q;
   VecX v;
-  double t = 0;   ///< [s]
-  VecX evolving;  ///< parameters that grow with time (a cell's length)
+  double t = 0;  ///< [s]
   std::int64_t step = 0;
   std::array<std::uint64_t, 2> rng = {0, 0};  ///< key and counter of the random generator
 };

@@ -115,11 +115,10 @@ void walk_grown(Grown& g, Integers&& integers, Doubles&& doubles) {
 void write_checkpoint(const std::string& path, const Checkpoint& c) {
   DataWriter out(path);
   out.array("format_version", std::vector<std::int32_t>{kCheckpointVersion});
-  const auto& [q, v, t, evolving, step, rng] = c.state;  // another member stops the build here
+  const auto& [q, v, t, step, rng] = c.state;  // another member stops the build here
   out.array("q", list(q));
   out.array("v", list(v));
   out.array("t", std::vector<double>{t});
-  out.array("evolving", list(evolving));
   out.array("step", std::vector<std::int64_t>{step});
   out.array("rng", std::vector<std::int64_t>{static_cast<std::int64_t>(rng[0]),
                                              static_cast<std::int64_t>(rng[1])});
@@ -153,7 +152,6 @@ Checkpoint read_checkpoint(const std::string& path) {
   c.state.q = vec(in.doubles("q", {H5S_UNLIMITED}));
   c.state.v = vec(in.doubles("v", {H5S_UNLIMITED}));
   c.state.t = in.doubles("t", {1})[0];
-  c.state.evolving = vec(in.doubles("evolving", {H5S_UNLIMITED}));
   c.state.step = in.integers("step", {1})[0];
   const std::vector<std::int64_t> rng = in.integers("rng", {2});
   c.state.rng = {static_cast<std::uint64_t>(rng[0]), static_cast<std::uint64_t>(rng[1])};
@@ -189,7 +187,6 @@ std::uint64_t hash_of(const State& state, const WarmStart& warm) {
   hash.add_all(state.q);
   hash.add_all(state.v);
   hash.add(&state.t, sizeof state.t);
-  hash.add_all(state.evolving);
   hash.add(&state.step, sizeof state.step);
   hash.add_all(state.rng);
   for (const WarmStart::Entry& e : warm.contacts)
