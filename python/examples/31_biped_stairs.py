@@ -6,7 +6,12 @@ kinematics turns places of pelvis and soles into joint targets; legs and contact
 
 Prints: it stands on the third stair: yes
 """
+from __future__ import annotations
+
+from typing import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 import orthant as ot
 
@@ -24,10 +29,10 @@ for i in range(1, STAIRS + 1):  # from its edge on, every stair reaches below th
 b.add_body("stairs", motion=ot.Motion.Fixed, shapes=stairs)
 b.add_body("pelvis", position=(0, 0, HIP), mass=20.0, shapes=[ot.ShapeSpec(ot.Shape.box(0.08, 0.12, 0.06), material="rubber")])
 servo = ot.MotorSpec(ot.MotorKind.Servo, stiffness=4000, damping=100, max_force=200)
-names = []
+names: list[str] = []
 
 
-def hinge(name, body, parent, anchor, axis):
+def hinge(name: str, body: str, parent: str, anchor: Sequence[float], axis: Sequence[float]) -> None:
     b.add_joint(name, ot.JointKind.Revolute, body, parent, anchor=anchor, axis=axis, motor=servo)
     b.add_servo_actuator(name, name)
     names.append(name)
@@ -60,7 +65,7 @@ soles = {"left": np.array([0.0, SIDE, 0.0]), "right": np.array([0.0, -SIDE, 0.0]
 hips = np.array([0.0, 0.0, HIP - CROUCH])
 
 
-def posture():
+def posture() -> NDArray[np.float64]:
     """Joint coordinates that put pelvis and soles where they should be."""
     global q
     targets = {"hips": ot.Pose(hips), **{f"{leg}_sole": ot.Pose(at) for leg, at in soles.items()}}
@@ -71,25 +76,27 @@ def posture():
 
 order = [place[name] for name in names]
 tree.write(p, posture(), np.zeros(tree.u_size), state)
-settings, warm = ot.StepSettings(h=0.005), ot.WarmStart()
+settings = ot.StepSettings(h=0.005, solver=ot.SolveSettings(tolerance=1e-8))
+warm = ot.WarmStart()
 
 
-def move(steps, to_hips=None, leg=None, to_sole=None):
+def move(steps: int, to_hips: Sequence[float] | None = None, leg: str = "",
+         to_sole: Sequence[float] | NDArray[np.float64] = ()) -> None:
     """Pelvis and one sole along straight lines, slow at both ends."""
     global hips
-    from_hips, from_sole = hips.copy(), None if leg is None else soles[leg].copy()
+    from_hips, from_sole = hips.copy(), soles[leg].copy() if leg else np.zeros(3)
     for i in range(steps):
         s = (i + 1) / steps
         s = s * s * (3 - 2 * s)
         if to_hips is not None:
             hips = from_hips + s * (np.asarray(to_hips) - from_hips)
-        if leg is not None:
+        if leg:
             soles[leg] = from_sole + s * (np.asarray(to_sole) - from_sole)
         report = ot.step(model, p, settings, state, warm=warm, u=posture()[order])
         assert report.outcome == ot.Outcome.Converged
 
 
-def over(leg):
+def over(leg: str) -> list[float]:
     """The pelvis above a sole."""
     return [soles[leg][0] + 0.01, soles[leg][1], min(s[2] for s in soles.values()) + HIP - CROUCH]
 

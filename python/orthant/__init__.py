@@ -24,6 +24,7 @@ from ._core import (
     CombineRule,
     ConstraintScheme,
     Contact,
+    ContactForce,
     ContactState,
     CoordinateKind,
     EdgeParameter,
@@ -103,6 +104,7 @@ from ._core import (
     boxminus,
     boxplus,
     cast_ray,
+    contact_forces,
     contacts,
     grow,
     judge,
@@ -154,7 +156,7 @@ def __getattr__(name: str) -> ModuleType:
 
 __all__ = [
     "Accuracy", "AngularAxes", "Articulation", "Attempt", "Batch", "BatchGradient", "BatchTape", "BatchTrajectory", "Body", "CanonicalProblem",
-    "CertifiedContact", "CombineRule", "ConstraintScheme", "Contact", "ContactState", "CoordinateKind",
+    "CertifiedContact", "CombineRule", "ConstraintScheme", "Contact", "ContactForce", "ContactState", "CoordinateKind",
     "EdgeParameter", "Effort",
     "Error", "Estimate", "FitMethod",
     "FitOptions", "FitResult", "FlexiblePart", "FollowSpec", "ForceCallback", "FrameReading", "FrictionModel",
@@ -168,7 +170,7 @@ __all__ = [
     "ShootingMethod", "Simulator", "Solution", "SolutionGradient", "SolutionGradientSettings", "SolveReport",
     "SolveSettings", "Stabilisation", "State", "StepCertificate", "StepGradient",
     "StepGradientSettings", "StepRecord", "StepReport", "StepSettings", "TouchReading", "Trajectory",
-    "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "TreeJoint", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "cast_ray", "contacts", "explain", "fit",
+    "TrajectoryData", "TrajectoryOptions", "TrajectoryStop", "TreeJoint", "UnknownName", "WarmStart", "__version__", "boxminus", "boxplus", "cast_ray", "contact_forces", "contacts", "explain", "fit",
     "grow", "identify", "judge", "load", "make_global_friction", "make_lcp", "make_local_friction", "make_mlcp",
     "optimise", "parse_scene", "predict", "read_fclib", "read_frame", "read_imu",
     "read_joints", "read_problem", "read_rays", "read_touch", "read_trajectories", "record_rollout",

@@ -9,8 +9,8 @@ from typing import Any, Callable, Mapping, Sequence
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._core import (Contact, Error, LoadedScene, Model, Parameters, State, StepRecord, StepReport,
-                    StepSettings, WarmStart)
+from ._core import (Accuracy, Contact, ContactForce, Error, LoadedScene, Model, Parameters, State,
+                    StepRecord, StepReport, StepSettings, WarmStart)
 from ._trajectory import Trajectory, number_of
 
 Callback = Callable[[int, State, StepReport], Any]
@@ -107,10 +107,19 @@ class Simulator:
         return float((self.state.q if kind == "q" else self.state.v)[place])
 
     def contacts(self) -> list[Contact]:
-        """The contacts of the last step(): points, normals, impulses, states."""
+        """The contacts of the last step() at accuracy `Exact`: points, normals, impulses, states.
+
+        Steps at `Fast` and `Standard` keep no record, which would make them exact:
+        `contact_forces()` tells what pressed in them.
+        """
         if self._record is None:
-            raise Error("contacts: are those of the last step(); take one first")
+            raise Error("contacts: are those of the last step() at accuracy Exact; take one first, "
+                        "or ask for contact_forces()")
         return _core.contacts(self.model, self.parameters, self._record)
+
+    def contact_forces(self) -> list[ContactForce]:
+        """Where bodies pressed on each other in the last step, at any accuracy, also of a rollout."""
+        return _core.contact_forces(self.model, self.warm, self.settings.h)
 
     @property
     def t(self) -> float:
@@ -119,7 +128,9 @@ class Simulator:
 
     def step(self, u: ArrayLike | None = None) -> StepReport:
         """One step of settings.h with controls u."""
-        if self._record is None:
+        if self.settings.accuracy != Accuracy.Exact:
+            self._record = None
+        elif self._record is None:
             self._record = StepRecord()
         return _core.step(self.model, self.parameters, self.settings, self.state, self.warm, u,
                           self._record)

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// python/src/bind_contacts.cpp: the record of a step => its contacts with impulses and states.
+// python/src/bind_contacts.cpp: the record of a step => its contacts with impulses and states; its
+// warm start => the forces.
 #include "batch.hpp"
 #include "common.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/robot/sensors.hpp"
+#include "orthant/step/simulation.hpp"
 #include "settings.hpp"
 
 namespace orthant::python {
+namespace {
+
+/// ContactForce with names of its own: an object of Python may outlive the model.
+struct Force {
+  std::string a, b;
+  Vec3 point, normal, force;
+};
+
+}  // namespace
 
 void bind_contacts(nb::module_& m) {
   using C = ContactReading;
@@ -54,6 +65,33 @@ void bind_contacts(nb::module_& m) {
       },
       nb::arg("model"), nb::arg("parameters"), nb::arg("record"),
       "All contacts of a recorded step, impacts first where they happened: a list of Contact.");
+
+  using F = Force;
+  nb::class_<F>(m, "ContactForce", "One point where two bodies pressed on each other in a step.")
+      .def_prop_ro(
+          "body_a", [](const F& f) { return f.a; }, "Name; the normal points to it.")
+      .def_prop_ro(
+          "body_b", [](const F& f) { return f.b; }, "Name of the other.")
+      .def_prop_ro(
+          "point", [vector](const F& f) { return vector(f.point); }, nb::rv_policy::move,
+          "Where, world axes [m].")
+      .def_prop_ro(
+          "normal", [vector](const F& f) { return vector(f.normal); }, nb::rv_policy::move,
+          "Unit, from B to A.")
+      .def_prop_ro(
+          "force", [vector](const F& f) { return vector(f.force); }, nb::rv_policy::move,
+          "On body A, mean over the step, world axes [N].");
+  m.def(
+      "contact_forces",
+      [](const Model& model, const WarmStart& warm, double h) {
+        std::vector<F> out;
+        for (const ContactForce& f : contact_forces(model, warm, h))
+          out.push_back({std::string(f.a), std::string(f.b), f.point, f.normal, f.force});
+        return out;
+      },
+      nb::arg("model"), nb::arg("warm"), nb::arg("h"),
+      "Where bodies pressed on each other in the step of length h that left this warm start, at "
+      "any accuracy.");
 }
 
 }  // namespace orthant::python

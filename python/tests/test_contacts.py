@@ -75,3 +75,31 @@ def test_simulator_of_a_scene(tmp_path):
     assert sim.of("ball", "z") == run.of("ball", "z")[-1] < 1
     with pytest.raises(ot.Error, match="knows how long"):
         ot.Simulator(sim.model).run()
+
+
+def test_steps_of_a_crowd_keep_their_accuracy():
+    """A record would make a step exact; step() and rollout() are the same motion."""
+    builder = ot.ModelBuilder()
+    builder.add_body("floor", motion=ot.Motion.Fixed, shapes=[ot.Shape.half_space()])
+    for i in range(125):
+        x, y, z = i % 5, i // 5 % 5, i // 25
+        builder.add_body(f"ball{i}", shapes=[ot.Shape.sphere(0.1)],
+                         position=(0.19 * x + 0.01 * z, 0.19 * y, 0.1 + 0.15 * z))
+    model = builder.build()
+    sim, same = (ot.Simulator(model, h=0.01, accuracy=ot.Accuracy.Fast) for _ in range(2))
+    reports = [sim.step() for _ in range(20)]
+    assert {r.accuracy for r in reports} == {ot.Accuracy.Fast}
+    same.rollout(20)
+    np.testing.assert_array_equal(sim.state.q, same.state.q)
+    with pytest.raises(ot.Error, match="contact_forces"):
+        sim.contacts()
+    forces = sim.contact_forces()
+    assert [f.body_a for f in forces] == [f.body_a for f in same.contact_forces()]
+    assert all(f.force @ f.normal > 0 for f in forces if np.any(f.force))
+
+
+def test_forces_carry_the_weight():
+    sim = ot.Simulator(cube_world(height=0.0))
+    sim.step()
+    up = sum(f.force[2] if f.body_a == "cube" else -f.force[2] for f in sim.contact_forces())
+    assert up == pytest.approx(1000.0 * 9.81, rel=1e-8)

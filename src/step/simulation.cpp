@@ -41,6 +41,15 @@ Vec3 angular_velocity_of(const Model& model, const State& state, BodyId id) {
   return body.planar ? Vec3(0, 0, v[2]) : Vec3(v[3], v[4], v[5]);
 }
 
+std::vector<ContactForce> contact_forces(const Model& model, const WarmStart& warm, double h) {
+  std::vector<ContactForce> out;
+  out.reserve(warm.contacts.size());
+  for (const WarmStart::Entry& entry : warm.contacts)
+    out.push_back({name_of_uid(model, entry.key.body_a), name_of_uid(model, entry.key.body_b),
+                   entry.point_W, entry.normal_W, entry.impulse_W / h});
+  return out;
+}
+
 Simulation::Simulation(Model model, const StepSettings& settings)
     : model_(std::move(model)),
       parameters_(model_.default_parameters()),
@@ -68,15 +77,6 @@ RolloutReport Simulation::run(std::int64_t steps, const RolloutCallback& callbac
 void Simulation::reset() {
   state_ = start_;
   warm_ = {};
-}
-
-std::vector<ContactForce> Simulation::contacts() const {
-  std::vector<ContactForce> out;
-  out.reserve(warm_.contacts.size());
-  for (const WarmStart::Entry& entry : warm_.contacts)
-    out.push_back({name_of_uid(model_, entry.key.body_a), name_of_uid(model_, entry.key.body_b),
-                   entry.point_W, entry.normal_W, entry.impulse_W / settings_.h});
-  return out;
 }
 
 BodyId World::add(std::string name, Shape shape, const Placement& place) {

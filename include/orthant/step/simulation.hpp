@@ -28,6 +28,10 @@ struct ContactForce {
   Vec3 force;             ///< on A, world axes, mean over the step [N]
 };
 
+/// Where bodies pressed on each other in the step of length h that left `warm`, in a fixed order.
+/// The names live as long as the model.
+std::vector<ContactForce> contact_forces(const Model& model, const WarmStart& warm, double h);
+
 class Simulation {
  public:
   /// Starts at the model's initial state with its default parameters.
@@ -49,9 +53,8 @@ class Simulation {
   Vec3 position(BodyId body) const { return pose(body).x; }
   Vec3 velocity(BodyId body) const { return velocity_of(model_, state_, body); }
   Vec3 angular_velocity(BodyId body) const { return angular_velocity_of(model_, state_, body); }
-  /// Where bodies pressed on each other in the last step, in a fixed order. The names live as long
-  /// as the simulation.
-  std::vector<ContactForce> contacts() const;
+  /// contact_forces() of the last step. The names live as long as the simulation.
+  std::vector<ContactForce> contacts() const { return contact_forces(model_, warm_, settings_.h); }
 
   const Model& model() const { return model_; }
   /// Parameters, settings, state and warm start may be changed between steps.
