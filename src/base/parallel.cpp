@@ -81,7 +81,11 @@ void share_out(int threads, std::size_t chunks, const Run& run) {
     const Inherit inherit(threads);
     run(chunk);
   };
-  arena(threads).execute([&] { tbb::parallel_for(std::size_t{0}, chunks, one); });
+  // Isolated: a thread that waits for a loop within a chunk must not take another chunk of the loop
+  // outside meanwhile, for it holds buffers of its own.
+  arena(threads).execute([&] {
+    tbb::this_task_arena::isolate([&] { tbb::parallel_for(std::size_t{0}, chunks, one); });
+  });
 }
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <tuple>
 
 #include "force/callback.hpp"
@@ -400,12 +402,19 @@ void add_gyroscopic(const Model& model, const Parameters& parameters, const VecX
 
 namespace {
 
+/// The same bits for any number of threads: parts are cut by the number of bodies alone.
 template <class Term>
 double sum_over_bodies(const Model& model, Term&& term) {
-  thread_local std::vector<double> partial;
+  constexpr std::size_t kParts = 64;
   const std::span<const BodyId> bodies = model.dynamic_bodies();
-  return parallel_sum(bodies.size(), kGrain, partial,
-                      [&](std::size_t i) { return term(model.body(bodies[i])); });
+  const std::size_t grain = std::max<std::size_t>(kGrain, (bodies.size() + kParts - 1) / kParts);
+  std::array<double, kParts> parts{};
+  parallel_for_chunks(bodies.size(), grain,
+                      [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+                        for (std::size_t i = begin; i < end; ++i)
+                          parts[chunk] += term(model.body(bodies[i]));
+                      });
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
 }  // namespace
