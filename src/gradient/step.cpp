@@ -344,6 +344,8 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   certificate.kinks += found.here;
   certificate.start_kinks += found.start;
   kinks[i] = std::move(found.scalars);
+  if (stage.rests_by_rounding())  // what an earlier solve of the step opens is on the other side
+    for (EdgeParameter& edge : certificate.edges) edge.given = edge.given && !edge.opens;
   if (with_parameters)
     internal::find_edges(context_of(i, r), stage.blocks(), stage.free_velocity(),
                          settings->projection_tolerance, certificate.edges);
