@@ -2,8 +2,10 @@
 // device/rods.cpp: settings => the bytes of a RodProgram; its steps on the host; division.
 #include "orthant/device/rods.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "device/host_backend.hpp"
@@ -78,6 +80,7 @@ device::RodModel checked(const RodSettings& s) {
   positive("tolerance", s.tolerance);
   require(s.tolerance <= 0.5 * s.overlap, "tolerance", "must be at most half of overlap");
   require(std::isfinite(s.growth) && s.growth >= 0, "growth", "must be >= 0");
+  require(std::isfinite(std::exp(s.h * s.growth)), "growth", "must leave exp(h growth) finite");
   require(s.max_iterations > 0, "max_iterations", "must be > 0");
   require(s.max_recursions >= 0, "max_recursions", "must be >= 0");
   return {s.radius,    std::exp(s.h * s.growth), s.near,           s.overlap,
@@ -124,6 +127,11 @@ std::size_t divide_rods(const RodDivision& division, Rods& rods) {
   const std::size_t n = rods.uid.size();
   require(rods.q.size() == 3 * n && rods.length.size() == n, "q, length, uid",
           "must be of the same rods");
+  require(division.at > 0 && std::isfinite(division.at), "at", "must be > 0");
+  require(std::isfinite(division.jitter), "jitter", "must be finite");
+  require(std::adjacent_find(rods.uid.begin(), rods.uid.end(), std::greater_equal<>()) ==
+              rods.uid.end(),
+          "uid", "must ascend");
   Rods next;
   const auto add = [&](double x, double y, double angle, double length, std::uint64_t uid) {
     next.q.insert(next.q.end(), {x, y, angle});

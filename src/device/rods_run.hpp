@@ -42,6 +42,8 @@ class RodRun {
       return report;
     }
     w.edge = sizes.most * model_.growth + model_.near;
+    on_.reserve(before_, n);
+    on_.copy(length, before_.data, n);
     on_.each(n, GrowRod{w});
     find_rows(w, model_.near);
     report.first = w.rows;
@@ -70,6 +72,7 @@ class RodRun {
     }
     report.rows = w.rows;
     if (report.outcome == RodOutcome::NotFinite) {
+      on_.copy(before_.data, length, n);
       forget();
       return report;
     }
@@ -93,6 +96,7 @@ class RodRun {
     visit(key_), visit(cell_key_), visit(link_key_), visit(order_), visit(cell_of_);
     visit(cell_begin_), visit(first_), visit(link_entry_), visit(place_), visit(move_);
     visit(mobility_), visit(row_), visit(rest_), visit(totals_), visit(solve_);
+    visit(before_);
     for (Kept& kept : kept_)
       visit(kept.name), visit(kept.impulse), visit(kept.link), visit(kept.link_begin);
   }
@@ -211,6 +215,7 @@ class RodRun {
   Buffer<RodRest> rest_;
   Buffer<RodTotals> totals_;
   Buffer<RodSolve> solve_;
+  Buffer<double> before_;  ///< lengths where the step begins
 };
 
 }  // namespace orthant::device

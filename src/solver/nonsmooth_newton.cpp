@@ -203,7 +203,7 @@ bool Run::inner() {
   inner_count_ = 0;
   double size = residual(w_.x, w_.y);
   const double target = settings_.inner_reduction * size;
-  w_.sizes.assign(static_cast<std::size_t>(settings_.memory), size);
+  w_.sizes.assign(static_cast<std::size_t>(std::max(1, settings_.memory)), size);
   for (int count = 0; count < settings_.inner_iterations; ++count) {
     if (!newton_direction()) return false;
     if (!line_search(size) && !watchdog(size)) return false;
@@ -296,7 +296,9 @@ MethodResult Run::run() {
   w_.candidate.lambda = best_.answer().lambda;  // a start that is the answer leaves with its bits
   (void)best_.consider(w_.candidate);
   if (!stop()) proximal(settings_.rho);
-  for (int i = 0; i < settings_.restarts && !stop(); ++i) {
+  const int most = static_cast<int>(settings_.restart.size());
+  const int restarts = std::clamp(settings_.restarts, 0, most);
+  for (int i = 0; i < restarts && !stop(); ++i) {
     const NonsmoothNewtonSettings::Restart& restart =
         settings_.restart[static_cast<std::size_t>(i)];
     if (restart.from_zero) {

@@ -27,7 +27,7 @@ struct NonsmoothNewtonSettings {
   double drift = 1e-3;            ///< relative move of the centre that still counts as progress
   int patience = 120;             ///< outer steps without a better residual; one at rest counts 10
   double rho = 1;                 ///< step of the projection in scaled variables, first run
-  int memory = 8;                 ///< steps the line search looks back
+  int memory = 8;                 ///< steps the line search looks back, at least 1
   double good_solve = 1e-7;       ///< relative error of a Newton direction that will do
   int restarts = 8;               ///< runs after the first, at most 8
   struct Restart {

@@ -154,20 +154,21 @@ class Planner {
   void separable() {
     // Gauss–Seidel cannot relax an equation whose diagonal is zero, as circuits have.
     const bool no_equations = t.equations == 0;
+    const bool plane = orthant_rows() && t.planar;
     add(Method::InteriorPoint, Effort::Full, t.pairs == 0);
     add(Method::NonsmoothNewton, Effort::Quick, crowded());
     // In the plane a factorisation costs no more than some tens of products, and conjugate
     // gradients would take hundreds to thousands.
-    add(Method::InteriorPoint, Effort::Full, orthant_rows() && t.planar);
+    add(Method::InteriorPoint, Effort::Full, plane);
     add(Method::PairBlocks, Effort::Full, orthant_rows());
     add(Method::GaussSeidel, Effort::Quick, no_equations);
-    add(Method::InteriorPoint, Effort::Full, large());
+    add(Method::InteriorPoint, Effort::Full, large() && !plane);
     add(Method::Lemke, Effort::Full, tableau(s.small_tableau));
     // Before methods that run off to infinity where there is no answer and are small there in
     // relative terms. Not where N is formed from velocities: at mass ratios of 1e12 its rounding
     // alone makes a solvable problem look unsolvable.
     add(Method::Enumeration, Effort::Full, t.pairs <= s.few_pairs && t.velocities == 0);
-    add(Method::InteriorPoint, Effort::Full, !large());
+    add(Method::InteriorPoint, Effort::Full, !large() && !plane);
     add(Method::Polish, Effort::Full);
     add(Method::Lemke, Effort::Full, late_tableau(s.small_tableau));
     add(Method::GaussSeidel, Effort::Full, no_equations);

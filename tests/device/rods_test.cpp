@@ -277,6 +277,16 @@ TEST(Rods, StandWhereANumberIsNotFinite) {
   EXPECT_EQ(program.step(rods.q, rods.length).outcome, RodOutcome::NotFinite);
 }
 
+/// Seen only in the solve, when the rods have grown already: by e^600, to mobilities of zero.
+TEST(Rods, HaveTheirLengthsBackWhereASolveIsNotFinite) {
+  Rods rods{.q = {0, 0, 0, 1, 0.4, 0.3}, .length = {2, 2}, .uid = {0, 1}};
+  const Rods before = rods;
+  RodProgram program({.h = 1, .growth = 600});
+  EXPECT_EQ(program.step(rods.q, rods.length).outcome, RodOutcome::NotFinite);
+  EXPECT_EQ(rods.length, before.length);
+  EXPECT_EQ(rods.q, before.q);
+}
+
 TEST(Rods, SayWhereASolveEndedAtItsLimit) {
   Rods rods = colony(5);
   RodProgram program({.tolerance = 1e-12, .max_iterations = 10});
@@ -298,6 +308,14 @@ TEST(Rods, RefuseByName) {
   EXPECT_NE(message([&] { program.step(q, length); }).find("length"), std::string::npos);
   q.push_back(0);
   EXPECT_NE(message([&] { program.step(q, length); }).find("q"), std::string::npos);
+  EXPECT_NE(message([] { RodProgram p({.h = 1, .growth = 710}); }).find("growth"),
+            std::string::npos);
+  Rods rods{.q = {0, 0, 0, 9, 0, 0}, .length = {2, 2}, .uid = {0, 1}};
+  for (const double bad : {0.0, -1.0, HUGE_VAL, std::nan("")})
+    EXPECT_NE(message([&] { divide_rods({.at = bad}, rods); }).find("at:"), std::string::npos);
+  EXPECT_NE(message([&] { divide_rods({.jitter = NAN}, rods); }).find("jitter"), std::string::npos);
+  rods.uid = {1, 1};
+  EXPECT_NE(message([&] { divide_rods({}, rods); }).find("uid"), std::string::npos);
 }
 
 }  // namespace

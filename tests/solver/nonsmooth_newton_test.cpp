@@ -115,6 +115,16 @@ TEST(NonsmoothNewton, ContradictionIsAnOutcome) {
   EXPECT_TRUE(x.lambda.allFinite());
 }
 
+TEST(NonsmoothNewton, TakesSettingsOutOfTheirRangeAsTheNearest) {
+  const CanonicalProblem p = make_mlcp(MatX::Zero(1, 1).sparseView(), VecX::Ones(1), 1);
+  const auto iterations = [&](int memory, int restarts) {
+    Solution x = zero_solution(p);
+    return run(p, x, 1e-10, {.memory = memory, .restarts = restarts}).iterations;
+  };
+  EXPECT_EQ(iterations(0, 20), iterations(1, 8));
+  EXPECT_EQ(iterations(-3, -1), iterations(1, 0));
+}
+
 TEST(NonsmoothNewton, UsedWorkspaceGivesTheSameBits) {
   SplitMix rng(7);
   const KnownProblem first = random_local(rng, std::vector<Law>(9, Law::coulomb(3, 0.6)), 12);

@@ -189,6 +189,16 @@ TEST(Plan, TheDocumentTellsThePlansInForce) {
                            .frictional = true,
                            .planar_exact = false,
                            .exact = true};
+  const ProblemTraits piled{.blocks = 1000,
+                            .rows = 1000,
+                            .pairs = 1000,
+                            .velocities = 600,
+                            .velocity_blocks = 100,
+                            .only_orthant = true,
+                            .velocity_form = true};
+  ProblemTraits planar = piled;
+  planar.velocities = 300;
+  planar.planar = true;
   ProblemTraits local = cone, in_velocities = cone, coupled = cone;
   local.velocities = 0;
   in_velocities.velocity_form = true;
@@ -196,14 +206,8 @@ TEST(Plan, TheDocumentTellsThePlansInForce) {
   const Case cases[] = {
       {"200 rows of an LCP", {.blocks = 200, .rows = 200, .pairs = 200}},
       {"1000 rows of an LCP", {.blocks = 1000, .rows = 1000, .pairs = 1000}},
-      {"1000 orthant rows",
-       {.blocks = 1000,
-        .rows = 1000,
-        .pairs = 1000,
-        .velocities = 600,
-        .velocity_blocks = 100,
-        .only_orthant = true,
-        .velocity_form = true}},
+      {"1000 orthant rows", piled},
+      {"1000 orthant rows, bodies in the plane", planar},
       {"200 friction blocks, local", local},
       {"200 friction blocks, velocity form", in_velocities},
       {"200 friction blocks, coupled velocities", coupled},

@@ -80,6 +80,7 @@ struct RodDivision {
 };
 
 /// Splits the rods that are long enough by the rule of model/division.hpp; returns how many did.
+/// Throws Error on wrong sizes, uids that do not ascend and settings out of their range.
 std::size_t divide_rods(const RodDivision& division, Rods& rods);
 
 }  // namespace orthant

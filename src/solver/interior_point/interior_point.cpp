@@ -242,14 +242,15 @@ bool Iteration::close() {
   for (int k = 0; k < settings_.closing_solves; ++k) {
     w_.rhs = -w_.r;
     const double error = w_.cones.close(w_.rhs.data() + at_);
-    if (!(error < last) || error < settings_.closed * best_.tolerance()) break;
+    if (!(error < last)) break;
     last = error;
+    if (error < settings_.closed * best_.tolerance()) break;
     solve();
   }
   if (last < best_.tolerance()) {
     w_.snapped = w_.u + w_.du;
     w_.cones.snap_step(w_.snapped.data() + at_);
-    consider(w_.snapped, 0);
+    consider(w_.snapped, gap_ + error_);
     if (best_.converged()) best_.record();
   }
   restore_direction();
