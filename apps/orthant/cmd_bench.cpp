@@ -254,7 +254,8 @@ void add_bench(Program& program) {
       .option(
           "--threads", o->threads,
           "threads; 0: all cores. More than one: speed-up and serial share of each stage as well")
-      .value_name("N");
+      .value_name("N")
+      .not_negative();
   command.flag("--list", o->list, "the built-in scenes");
   command.option("--json", o->json_path, "report as JSON to a file, or to standard output (-)")
       .value_name("FILE|-");

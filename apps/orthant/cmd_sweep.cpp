@@ -287,12 +287,18 @@ void add_sweep(Program& program) {
               "a column: a formula over the last state, as --loss of grad: 'position(crate).z'")
       .value_name("FORMULA")
       .one_value();
-  command.option("--steps", o->run.steps, "end every run after this step").value_name("N");
-  command.option("--time", o->run.time, "end every run at this time [s]").value_name("S");
+  command.option("--steps", o->run.steps, "end every run after this step")
+      .value_name("N")
+      .not_negative();
+  command.option("--time", o->run.time, "end every run at this time [s]")
+      .value_name("S")
+      .not_negative();
   command.option("--jobs", o->jobs, "runs at the same time, a process each")
       .value_name("N")
       .positive();
-  command.option("--threads", o->threads, "threads of each run; 0: all cores").value_name("N");
+  command.option("--threads", o->threads, "threads of each run; 0: all cores")
+      .value_name("N")
+      .not_negative();
   command.flag("--overwrite", o->overwrite, "begin anew where a sweep is there");
   command.flag("--quiet", o->quiet, "no bar, no lines");
   command.footer(

@@ -133,6 +133,8 @@ TEST(SweepCommand, SaysWhatIsWrongBeforeItWrites) {
   wrong("--set mu=0:1:100000 --set speed=0:1:100000" + out, "more than 1000000");
   wrong("--set nu=1,2" + out, "mu");
   wrong("--set mu=0.5 --observe 'position(blok).x'" + out, "block");
+  for (const char* number : {"--steps", "--time", "--threads"})
+    wrong(std::string("--set mu=0.5 ") + number + " -1" + out, number);
   EXPECT_FALSE(std::filesystem::exists(folder.file("s")));
 }
 

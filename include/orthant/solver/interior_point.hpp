@@ -52,7 +52,7 @@ struct InteriorPointSettings {
   double progress = 0.7;       ///< factor on κ + |r| within `patience` steps, else the run is stuck
   int patience = 12;
   double smallest_gap = 1e-30;  ///< κ below which products of neighbours are rounding noise
-  /// κ below which the point with idle cones at their bounds is judged too.
+  /// κ below which the point with idle cones at their bounds is judged too, where there are cones.
   double snap_gap = 1e-4;
   /// From `crossover_gap` on half-lines are brought to the answer of the sets that a step shows,
   int closing_solves = 60;  ///< with the factor at hand, at most: each halves what is left and more

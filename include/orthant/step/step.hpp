@@ -38,9 +38,9 @@ enum class ConstraintScheme : std::uint8_t {
   Multisphere,  ///< smooth bodies as rows of inscribed spheres, solved once
 };
 
-/// How exactly the contacts of a crowd are solved: islands of 25 contacts or more with a hundred or
-/// more between them. Fewer, joints, flexible parts, the plane and steps with a record are exact in
-/// all of them.
+/// How exactly the contacts of a crowd are solved: a step whose islands of 25 contacts or more have
+/// a hundred or more between them, or with 2,048 contacts in all. Other steps, joints, flexible
+/// parts, the plane and steps with a record are exact in all of them.
 /// Laws, tolerances and what they cost: docs/run.md, Accuracy.
 enum class Accuracy : std::uint8_t {
   Exact,     ///< the rigid law to solver.tolerance, by the judge; positions projected

@@ -16,7 +16,7 @@ void visit_settings(std::type_identity<StepSettings>, Field&& field) {
   using R = SettingRule;
   field("h", &S::h, "length of a step", R{.unit = "s", .positive = true});
   field("accuracy", &S::accuracy,
-        "of crowds: `exact`, `standard` or `fast`; small islands are always exact", R{});
+        "of crowds: `exact`, `standard` or `fast`; steps with few contacts are always exact", R{});
   field("crowd_compliance", &S::crowd_compliance,
         "share of its own mobility by which a contact of a crowd yields; 0: as `accuracy` says",
         R{.unit = "-", .lo = 0, .hi = 1});
