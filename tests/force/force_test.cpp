@@ -8,6 +8,7 @@
 #include <Eigen/Eigenvalues>
 #include <cmath>
 
+#include "force/held_spin.hpp"
 #include "force/spring_kernel.hpp"
 #include "orthant/force/field.hpp"
 #include "orthant/math/velocity_solver.hpp"
@@ -241,6 +242,25 @@ TEST(Force, SpringForceIsMinusTheGradientOfItsEnergy) {
   for (const Vec3& e : {Vec3(0.2, 0.4, -0.1), Vec3(-0.7, 0.3, 0), Vec3(-0.3, 0.5, -0.2)}) {
     const SpringPlaceT<double> way = spring_place(plain, at, &e);
     EXPECT_NEAR(way.n.dot(e), (at + e).norm() - at.norm(), 1e-15);
+  }
+}
+
+// A ball has no gyroscopic terms: about whatever axis it spins, to the last bit.
+TEST(Force, HeldSpinOfABallIsItsSpin) {
+  ModelBuilder b;
+  b.add_body({.name = "ball", .shapes = {{.shape = Shape::sphere(0.1)}}});
+  const Model model = b.build();
+  State x = model.rest_state();
+  SplitMix random(3);
+  for (int i = 0; i < 100; ++i) {
+    for (int k = 3; k < 6; ++k) x.v[k] = random.uniform(-9, 9);
+    Assembled a = assemble(model, x, 0.0037);
+    const VecX k = a.k;
+    VecX change;
+    internal::hold_spins(model, model.default_parameters(), x.q, {1}, a.dynamics, a.k, change);
+    EXPECT_EQ(change.size(), 0);
+    EXPECT_EQ(a.k, k);
+    EXPECT_EQ(a.dynamics.coast_velocity, x.v);
   }
 }
 
