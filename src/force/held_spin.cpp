@@ -18,9 +18,9 @@ void hold_spins(const Model& model, const Parameters& parameters, const VecX& q,
     if (turn.cross(coast) == Vec3::Zero()) continue;  // about its axis: nothing to turn back
     const Vec3 spin = held_spin<double>({turn, coast});
     if (change.size() == 0) change.setZero(dynamics.coast_velocity.size());
-    change.segment<3>(at) = world_inertia(body_pose(body, q.data()).p, J) * Vec3(spin - coast);
+    change.segment<3>(at) = spin - coast;
     dynamics.coast_velocity.segment<3>(at) = spin;
-    k.segment<3>(at) += change.segment<3>(at);
+    k.segment<3>(at) += world_inertia(body_pose(body, q.data()).p, J) * change.segment<3>(at);
   }
 }
 

@@ -21,7 +21,7 @@ Vec3T<T> held_spin(const FreeRotationT<T>& free) {
 }
 
 /// ω_h instead of ω* for the spatial bodies that `held` names (by dynamic body), in the coast
-/// velocity and in k. `change`: what was added to k; empty where nothing was.
+/// velocity and in k. `change`: what was added to the coast velocity; empty where nothing was.
 void hold_spins(const Model& model, const Parameters& parameters, const VecX& q,
                 const std::vector<unsigned char>& held, Dynamics& dynamics, VecX& k, VecX& change);
 

@@ -268,17 +268,28 @@ bool solve_located(StepRun& run, double dt) {
   if (!solve_velocities(run, dt, true, assembly, solved)) return false;
   find_displacement(run, dt, assembly, solved, out);
   if (out.held.size() == 0) return true;
-  // What flies after all has nothing but its forces, and the spin of its flight.
+  // What flies after all has nothing but its forces, which may resist a spin, and the spin of its
+  // flight.
+  const Index n = run.model.dynamic_v_size();
+  VecX momentum = VecX::Zero(n), change;
   for (const BodyId id : run.model.dynamic_bodies()) {
     const Body& body = run.model.body(id);
-    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0)
-      out.held.segment(body.v_begin, body.v_size).setZero();
+    if (body.planar || out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+    const Mat3 J = inertia_matrix(run.parameters.values.data() + body.inertia);
+    const Index at = body.v_begin + 3;
+    momentum.segment<3>(at) =
+        world_inertia(body_pose(body, run.x.q.data()).p, J) * out.held.segment<3>(at);
   }
-  if (out.held.isZero(0)) return true;
-  VecX& change = run.work.flight;  // of the velocities: forces may resist it
-  assembly.solver.solve(out.held, change);
+  if (momentum.isZero(0)) return true;
+  assembly.solver.solve(momentum, change);
   solved.solution.v -= change;
   problem.D.multiply_add(-1, change, solved.solution.w);
+  for (const BodyId id : run.model.dynamic_bodies()) {
+    const Body& body = run.model.body(id);
+    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+    out.delta.segment(body.v_begin, body.v_size) +=
+        0.5 * dt * (out.held - change).segment(body.v_begin, body.v_size);
+  }
   return true;
 }
 

@@ -70,7 +70,7 @@ TEST(FrictionAnswers, AContactBesideOneThatSlides) {
 // One that others hold apart to rounding, as a fourth corner: its distance answers to nothing.
 TEST(FrictionAnswers, RoundingOpensNothing) {
   MatX N(2, 2);
-  N << -5e-16, 5e-16, 0.02, 0.13;
+  N << -5e-16, 5e-16, 0.06, 0.13;
   const VecX w_free = vector({1e-5, 0.5});
   EXPECT_FALSE(has_other_answer(N, w_free, Law::coulomb(2, 0.35), w_free));
 }
