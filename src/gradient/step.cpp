@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 
+#include "gradient/check_extra.hpp"
 #include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
 #include "gradient/other_sides.hpp"
@@ -72,22 +73,6 @@ void add(double factor, const SolveInputs& x, SolveInputs& in) {
   in.v += factor * x.v;
   in.u += factor * x.u;
   in.parameters += factor * x.parameters;
-}
-
-void check_extra(const SolveCotangent& x, const SolveRecord& record) {
-  const auto count = static_cast<Index>(record.contacts.contacts.size());
-  const auto check = [](bool fits, bool finite, const char* what) {
-    if (!fits) throw Error(what, "does not fit the solve it belongs to");
-    if (!finite) throw Error(what, "must be finite");
-  };
-  check(x.lambda.size() == 0 || x.lambda.size() == record.solution.lambda.size(),
-        x.lambda.allFinite(), "incoming gradient by lambda");
-  check(x.gamma.size() == 0 || x.gamma.size() == record.solution.gamma.size(), x.gamma.allFinite(),
-        "incoming gradient by gamma");
-  check(x.impulse_W.size() == 0 || (x.impulse_W.rows() == 3 && x.impulse_W.cols() == count &&
-                                    record.kind != SolveKind::Projection),
-        x.impulse_W.allFinite(), "incoming gradient by impulse_W");
-  check(x.gap.size() == 0 || x.gap.size() == count, x.gap.allFinite(), "incoming gradient by gap");
 }
 
 }  // namespace
@@ -625,7 +610,7 @@ void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, 
   by.back().v.swap(in.v);
   for (std::size_t i = stages.size(); i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
-    if (extra != nullptr) check_extra(*extra, stages[i].record());
+    if (extra != nullptr) internal::check_extra(*extra, stages[i].record());
     stages[i].pull(by[i].q, by[i].v, extra, in, std::span(by).first(i));
   }
 }
@@ -653,7 +638,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
   if (!m.trials.empty()) m.pull_recursion(solves, in);
   for (std::size_t i = m.trials.empty() ? m.stages.size() : 0; i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
-    if (extra != nullptr) check_extra(*extra, m.stages[i].record());
+    if (extra != nullptr) internal::check_extra(*extra, m.stages[i].record());
     m.pull_stage(i, extra, in);
     m.note_error(m.stages[i]);
     const Index released = m.stages[i].certificate().released;
