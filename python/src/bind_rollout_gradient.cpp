@@ -79,6 +79,8 @@ void fields(Tag<StepCertificate>, auto&& field) {
   field("start_kinks", &C::start_kinks, "Of the state before: contacts and limits just closed.");
   field("kink", &C::kink, "The first of both, in words.");
   field("edges", &C::edges, "Parameters with one side only, by place.");
+  field("rests", &C::rests,
+        "A contact that pushes overlaps within the tolerance: no input of earlier steps opens it.");
   field("open", &C::open,
         "Inputs by which the number is no two-sided derivative; after a pull_back.");
 }

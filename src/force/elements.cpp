@@ -143,7 +143,7 @@ SpringElement point_spring(const Model& model, const Parameters& parameters, con
   if (!still && e.J_b.cols() > 0) rate += e.J_b * velocity_of(model, e.b, v);
   const Vec3 way = h * rate;
   const SpringPlaceT<double> at = spring_place(spring, d, h > 0 ? &way : nullptr);
-  e.force = -(spring.stiffness * at.stretch + spring.damping * at.n.dot(rate)) * at.n;
+  e.force = spring_force(spring, at, rate);
   e.stiffness = spring_matrix(at.n, spring.stiffness, at.across);
   e.damping = spring_matrix(at.n, spring.damping, 0.0);
   e.ahead = spring_matrix(at.n, 0.0, h > 0 ? at.across : 0.0);

@@ -12,7 +12,8 @@ namespace {
 FormulaPoint point(const Body& body, const VecX& q, const VecX& v, double t) {
   FormulaPoint at;
   at.x = body_pose(body, q.data()).x;
-  for (Index i = 0; i < (body.planar ? 2 : 3); ++i) at.v[i] = v[body.v_begin + i];
+  for (Index i = 0; i < (body.planar ? 2 : 3) && body.v_begin != kNone; ++i)
+    at.v[i] = v[body.v_begin + i];
   at.t = t;
   return at;
 }

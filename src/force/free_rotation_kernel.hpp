@@ -22,6 +22,11 @@ Mat3T<T> inertia_matrix(const T* i) {
   return I;
 }
 
+/// The same inertia about every axis.
+inline bool is_isotropic(const Mat3& I) {
+  return I(0, 0) == I(1, 1) && I(1, 1) == I(2, 2) && I(0, 1) == 0 && I(0, 2) == 0 && I(1, 2) == 0;
+}
+
 /// R I R': inertia in world axes, symmetric to the last bit.
 template <class T>
 Mat3T<T> world_inertia(const QuatT<T>& p, const Mat3T<T>& I) {

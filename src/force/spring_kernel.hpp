@@ -37,21 +37,12 @@ T spring_direction(const Vec3T<T>& d, Vec3T<T>& n) {
   return length;
 }
 
-/// Force on A at its point; B gets the opposite. `rate`: velocity of A's point minus B's.
-template <class T>
-Vec3T<T> spring_force(const SpringT<T>& s, const Vec3T<T>& d, const Vec3T<T>& rate) {
-  Vec3T<T> n;
-  const T length = spring_direction(d, n);
-  return n * -(s.stiffness * (length - s.rest) + s.damping * n.dot(rate));
-}
-
 /// Where a spring is looked at.
 template <class T>
 struct SpringPlaceT {
-  Vec3T<T> n;          ///< along it; shorter than 1 where it turns
-  T stretch{0};        ///< |d| - rest
-  T stretch_ahead{0};  ///< |d + e| - rest
-  T across{0};         ///< stiffness across n [N/m]
+  Vec3T<T> n;    ///< along it; shorter than 1 where it turns
+  T stretch{0};  ///< |d| - rest
+  T across{0};   ///< stiffness across n [N/m]
 };
 
 /// `e`: how far A's point is expected to move, relative to B's; null: it is looked at where it is.
@@ -66,12 +57,17 @@ SpringPlaceT<T> spring_place(const SpringT<T>& s, const Vec3T<T>& d, const Vec3T
     if (value_of(total) > 0) at.n = (d + d + *e) / total;
   }
   at.stretch = length - s.rest;
-  at.stretch_ahead = ahead - s.rest;
   // Where the points meet, a spring of rest length 0 is the same in every direction.
-  at.across = value_of(total) > 0    ? max_of(T(0), s.stiffness * at.stretch_ahead / total)
+  at.across = value_of(total) > 0    ? max_of(T(0), s.stiffness * (ahead - s.rest) / total)
               : value_of(s.rest) > 0 ? T(0)
                                      : s.stiffness;
   return at;
+}
+
+/// Force on A at its point; B gets the opposite. `rate`: velocity of A's point minus B's.
+template <class T>
+Vec3T<T> spring_force(const SpringT<T>& s, const SpringPlaceT<T>& at, const Vec3T<T>& rate) {
+  return at.n * -(s.stiffness * at.stretch + s.damping * at.n.dot(rate));
 }
 
 /// along n n' + across (1 - n n').

@@ -130,23 +130,18 @@ inline void add_inertia(const Mat3& by_J, double* to) {
   to[5] += by_J(1, 2) + by_J(2, 1);
 }
 
-/// The same inertia about every axis.
-inline bool is_ball(const Mat3& J) {
-  return J(0, 1) == 0 && J(0, 2) == 0 && J(1, 2) == 0 && J(0, 0) == J(1, 1) && J(1, 1) == J(2, 2);
-}
-
 /// body_element(): M (v* − v⁺) + h m g with weights α, a; and the flight with weights d. Gyroscopic
 /// terms by the conditions of their midpoint W: F = J W − J s + κ W × J W = 0, s the spin in body
-/// axes, κ = ½ h tan(x)/x.
+/// axes, κ = ½ h tan(x)/x. A held spin is that before the turn: E = 1.
 inline void body_adjoint(Pull& r, BodyId id, bool flies) {
   constexpr double kOneTurn = 2;  // [rad] beyond it the kernel takes sub-steps
   const Model& model = r.x.model;
   const Body& body = model.body(id);
   const double h = r.x.record.duration;
   const Twist now = twist_in(body, r.x.record.v), next = twist_in(body, r.x.answer.v);
-  if (model.law() == LawOfMotion::Overdamped || h * now.angular.norm() >= kOneTurn ||
-      (!body.planar && holds_spins(r.x.record) && !flies))
+  if (model.law() == LawOfMotion::Overdamped || h * now.angular.norm() >= kOneTurn)
     return body_element(r, id, flies);
+  const bool held = !body.planar && holds_spins(r.x.record) && !flies;
   const double* values = r.x.parameters.values.data();
   const Twist weight = twist_in(body, r.weights().equations.balance);
   const Twist d = flies ? twist_in(body, r.weights().delta) : Twist{};
@@ -177,11 +172,11 @@ inline void body_adjoint(Pull& r, BodyId id, bool flies) {
   const Vec3 s = R.transpose() * now.angular;
   Vec3 leaving = s;  // spin before the turn, world axes
   Mat3 E = Mat3::Identity();
-  const bool ball = is_ball(J);  // has no gyroscopic terms: its midpoint is its spin
+  const bool ball = is_isotropic(J);  // has no gyroscopic terms: its midpoint is its spin
   if (turns) {
     W = ball ? s : midpoint_omega<double>(J, J * s, s, h);
     rate = R * W;
-    turn = h * rate;
+    if (!held) turn = h * rate;
     E = matrix_of(exp_rotation(turn));
     leaving = R * (2 * W - s);
     coast = E * leaving;
@@ -196,7 +191,7 @@ inline void body_adjoint(Pull& r, BodyId id, bool flies) {
   if (!turns) {
     by_spin = by_coast + h * d.angular;
   } else {
-    by_turn += left_jacobian(turn).transpose() * coast.cross(by_coast);
+    if (!held) by_turn += left_jacobian(turn).transpose() * coast.cross(by_coast);
     const Vec3 back = E.transpose() * by_coast, z = R.transpose() * back;
     by_theta += leaving.cross(back) + turn.cross(by_turn);
     in.duration += by_turn.dot(rate);

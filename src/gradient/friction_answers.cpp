@@ -2,7 +2,7 @@
 // gradient/friction_answers.cpp: all answers of one contact, by cases. See friction_answers.hpp.
 #include "gradient/friction_answers.hpp"
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/SVD>
 #include <cmath>
 #include <numbers>
 
@@ -14,15 +14,16 @@ constexpr double kSingular = 1e-9;
 constexpr int kDirections = 48;  // of sliding in space that are tried
 
 /// λ in the cone with N λ = −w₀? They are λ = least + Z t, Z the directions that N does not see.
+/// N = U σ Vᵀ.
 bool may_stick(const MatX& N, const VecX& w_free, const Law& law, double small) {
-  const Eigen::SelfAdjointEigenSolver<MatX> eigen(N);
+  const Eigen::JacobiSVD<MatX> svd(N, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Index n = law.dim;
+  const VecX& sigma = svd.singularValues();
   Index unseen = 0;
-  while (unseen < n && !(eigen.eigenvalues()[unseen] > kSingular * eigen.eigenvalues()[n - 1]))
-    ++unseen;
-  const MatX seen = eigen.eigenvectors().rightCols(n - unseen);
-  const VecX least =
-      -seen * (seen.transpose() * w_free).cwiseQuotient(eigen.eigenvalues().tail(n - unseen));
+  while (unseen < n && !(sigma[n - 1 - unseen] > kSingular * sigma[0])) ++unseen;
+  const MatX seen = svd.matrixV().leftCols(n - unseen);
+  const VecX least = -seen * (svd.matrixU().leftCols(n - unseen).transpose() * w_free)
+                                 .cwiseQuotient(sigma.head(n - unseen));
   if (unseen == n || (N * least + w_free).norm() > small) return w_free.norm() <= small;
   const auto beyond = [&](const VecX& a, const VecX& b) {  // ≤ 0 inside the cone and its mirror
     return a.tail(n - 1).dot(b.tail(n - 1)) - law.mu * law.mu * a[0] * b[0];
@@ -33,7 +34,7 @@ bool may_stick(const MatX& N, const VecX& w_free, const Law& law, double small) 
     const double wanted = a.dot(least), reach = law.mu * a.tail(n - 1).norm();
     return wanted > 0 ? a[0] + reach > 0 : a[0] - reach < 0;
   }
-  const VecX z = eigen.eigenvectors().col(0);
+  const VecX z = svd.matrixV().col(n - 1);
   const double A = beyond(z, z), B = beyond(z, least), C = beyond(least, least);
   if (A < 0) return true;
   return A > 0 && B * B >= A * C && least[0] - B / A * z[0] >= 0;
@@ -52,6 +53,8 @@ bool has_other_answer(const MatX& N, const VecX& w_free, const Law& law, const V
     VecX along(law.dim);
     along << 1, -law.mu * s;
     const VecX response = N * along;
+    // By rounding: a contact that others hold moves along itself alone.
+    if (!(std::abs(response[0]) > kSingular * N.norm())) return false;
     const double impulse = -w_free[0] / response[0];
     if (!(impulse > 0) || !std::isfinite(impulse)) return false;
     at = w_free + impulse * response;

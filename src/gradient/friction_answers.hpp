@@ -11,7 +11,8 @@
 
 namespace orthant::internal {
 
-/// `w`, of the answer found; N symmetric, perhaps singular.
+/// `w`, of the answer found. N may be singular, and is not symmetric where other contacts slide: a
+/// push along one of them changes its friction elsewhere.
 bool has_other_answer(const MatX& N, const VecX& w_free, const Law& law, const VecX& w);
 
 }  // namespace orthant::internal

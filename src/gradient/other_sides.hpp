@@ -18,9 +18,7 @@ struct OtherSides {
   bool known = true;  ///< false: another side may move the time of an impact
 
   bool ended() const {
-    const auto within = [&](const VecX& x) {
-      return x.size() == 0 || x.cwiseAbs().maxCoeff() <= kNoticed * size;
-    };
+    const auto within = [&](const VecX& x) { return (x.array().abs() <= kNoticed * size).all(); };
     return within(by.q) && within(by.v);
   }
   void look_at(const VecX& derivative) {

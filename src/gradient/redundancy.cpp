@@ -192,13 +192,15 @@ bool Stage::friction_is_open() {
     const VecX w = gradient_->answer().w.segment(block.row, law.dim);
     const VecX lambda = gradient_->answer().lambda.segment(block.row, law.dim);
     const bool loaded = lambda[0] > 0;
-    // N λ + w in the place of a w that parts needs λ·w < 0, so w_n < μ |w_t|.
+    const ContactState state = certificate().states[static_cast<std::size_t>(block.row)];
+    // N λ + w in the place of a w that parts needs λ·w < 0, so w_n < μ |w_t|. One that neither
+    // pushes nor parts is on a border, and named as such.
     if (loaded ? !is_held_to_the_world(block)
-               : !(w[0] > 0 && w[0] < law.mu * w.tail(law.dim - 1).norm()))
+               : !(state == ContactState::Separate && w[0] > 0 &&
+                   w[0] < law.mu * w.tail(law.dim - 1).norm()))
       continue;
     // N (Δλ + pushes) = Δw: along a row that holds w is moved, along the others the contact pushed.
-    const bool sticks =
-        certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Stick;
+    const bool sticks = state == ContactState::Stick;
     MatX impulses(law.dim, law.dim), moved(law.dim, law.dim);
     for (Index i = 0; i < law.dim; ++i) {
       ResidualDerivative change = zero_residual(p);
@@ -215,8 +217,7 @@ bool Stage::friction_is_open() {
       (holds ? moved : impulses)(i, i) += holds ? -1 : 1;
     }
     const MatX N = impulses.transpose().fullPivLu().solve(moved.transpose()).transpose();
-    if (N.allFinite() && has_other_answer(0.5 * (N + N.transpose()), w - N * lambda, law, w))
-      return true;
+    if (N.allFinite() && has_other_answer(N, w - N * lambda, law, w)) return true;
   }
   return false;
 }

@@ -103,7 +103,9 @@ class Choices {
     // The deepest point of a pair (Single, Relcp) may be tied as well: that is no choice of a side.
     const bool tied = steps.constraints == ConstraintScheme::Single ||
                       steps.constraints == ConstraintScheme::Relcp;
-    active_ = !tied && used.solution.kink == KinkChoice::Clamp &&
+    // Sides that the user chose stay as they are: no other one is looked at.
+    const bool chosen = !used.kinks.empty() || !used.solution.blocks.empty();
+    active_ = !tied && !chosen && used.solution.kink == KinkChoice::Clamp &&
               used.solution.mode == GradientMode::Exact;
   }
 
@@ -145,7 +147,7 @@ class Choices {
     all.floating = all.floating_steps = 0;
     const double most = kNoticed * others_.size;
     const auto note = [&](InputKind kind, Index place, double by, double noticed) {
-      if (std::abs(by) > noticed)
+      if (!(std::abs(by) <= noticed))  // not a number is not known
         internal::note_open({kind, place, 0, OpenReason::Neither}, all.open);
     };
     const internal::SolveInputs& by = others_.by;
@@ -157,7 +159,7 @@ class Choices {
       note(InputKind::Parameter, i, by.parameters[i],
            100 * kNoticed * std::abs(by_parameters[i]) + most);
     for (const auto& [input, size] : controls_)
-      if (size > most) internal::note_open(input, all.open);
+      if (!(size <= most)) internal::note_open(input, all.open);
   }
 
  private:
@@ -337,18 +339,26 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   out.parameters.setZero(model.parameter_table().size());
   out.u.setZero(model.control_count(), tape.steps);
   StateCotangent g{VecX::Zero(n), VecX::Zero(n)};
+  double size_of_loss = 0;  // largest derivative by a state that came in so far
   const auto add_loss = [&](Index i) {
-    if (loss.q.size() > 0) g.q += loss.q.col(i);
-    if (loss.v.size() > 0) g.v += loss.v.col(i);
+    for (const auto& [by, to] : {std::pair{&loss.q, &g.q}, {&loss.v, &g.v}}) {
+      if (by->size() == 0) continue;
+      *to += by->col(i);
+      size_of_loss = std::max(size_of_loss, largest(by->col(i)));
+    }
   };
   Records records(tape);
   const SettingsOfSteps settings(gradient);
   Choices choices(tape.settings, gradient);
   OpenInputs opened[] = {OpenInputs(OpenReason::Kink), OpenInputs(OpenReason::Ambiguous),
                          OpenInputs(OpenReason::Neither)};
-  double size = 0;  // largest derivative by a state so far
-  double size_of_loss = 0;
-  bool rests = false;  // in a later step
+  double size = 0;                    // largest derivative by a state so far
+  bool grows = false, rests = false;  // in a later step
+  const auto look_at_size = [&] {
+    if (size == 0) size_of_loss = std::max(size_of_loss, largest(g));  // of solves
+    size = std::max(size, largest(g));
+    grows = grows || size > kGrowth * size_of_loss;
+  };
   StepCotangent before;
   for (Index i = tape.steps; i-- > 0;) {
     add_loss(i + 1);
@@ -358,8 +368,7 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
                             : std::span<const SolveCotangent>(loss.solves[i]);
     // What rounding left of a derivative that ended: a product of it says nothing. Kinks are looked
     // for all the same, another side may go on.
-    if (size == 0) size_of_loss = largest(g);
-    size = std::max(size, largest(g));
+    look_at_size();
     if (solves.empty() && largest(g) < kRounding * size && choices.ended()) {
       g.q.setZero();
       g.v.setZero();
@@ -381,8 +390,8 @@ RolloutGradient rollout_gradient(const RolloutTape& tape, const RolloutCotangent
   }
   choices.settle(out.parameters, out.certificate);
   for (const OpenInputs& one : opened) one.note(tape, out.certificate);
-  size = std::max(size, largest(g));
-  if (size > kGrowth * size_of_loss) refuse_growth(out.certificate);
+  look_at_size();
+  if (grows) refuse_growth(out.certificate);
   add_loss(0);
   out.q = std::move(g.q);
   out.v = std::move(g.v);

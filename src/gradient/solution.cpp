@@ -189,17 +189,29 @@ void SolutionGradient::adjoint_of_other_sides(ResidualDerivative& d) {
   Impl& m = *impl_;
   const GradientCertificate certificate = m.certificate;
   m.own_blocks = m.blocks;
-  for (std::size_t c = 0; c < m.blocks.size(); ++c) {
-    const std::span states(m.blocks[c].state, static_cast<std::size_t>(m.p->laws[c].dim));
-    if (std::ranges::find(states, ContactState::Floating) != states.end())
-      m.differentiate_law(c, KinkChoice::Mixed);
+  const auto restore = [&] {
+    m.own_blocks.swap(m.blocks);
+    m.set_laws();
+    m.certificate = certificate;
+  };
+  try {
+    m.take_other_sides(d);
+  } catch (...) {
+    restore();
+    throw;
   }
-  m.set_laws();
-  m.solve(m.incoming, true, m.outgoing);
-  m.by_equations(m.outgoing, d);
-  m.own_blocks.swap(m.blocks);
-  m.set_laws();
-  m.certificate = certificate;
+  restore();
+}
+
+void SolutionGradient::Impl::take_other_sides(ResidualDerivative& d) {
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    const std::span states(blocks[c].state, static_cast<std::size_t>(p->laws[c].dim));
+    if (std::ranges::find(states, ContactState::Floating) != states.end())
+      differentiate_law(c, KinkChoice::Mixed);
+  }
+  set_laws();
+  solve(incoming, true, outgoing);
+  by_equations(outgoing, d);
 }
 
 Solution SolutionGradient::tangent(const ResidualDerivative& change) {

@@ -50,7 +50,12 @@ bool SolutionGradient::Impl::solve_many(const Directions& b, Directions& out) {
     if (done || !better) break;
   }
   certificate.solve_error = m == 0 ? 0 : error.maxCoeff();
-  return certificate.solve_error <= kGood;
+  if (!(certificate.solve_error <= kGood)) return false;
+  for (Index i = 0; i < m; ++i)
+    if (const double answer = out.col(i).norm(); answer > 0)
+      certificate.reciprocal_condition =
+          std::min(certificate.reciprocal_condition, size[i] / (matrix_norm * answer));
+  return true;
 }
 
 void SolutionGradient::tangent(const Directions& balance, const Directions& bilateral,
@@ -76,10 +81,13 @@ void SolutionGradient::tangent(const Directions& balance, const Directions& bila
     return;
   }
   dv.resize(m.nv, columns);
-  VecX one;
+  // The laws by those of the column: one before it may have let contacts go.
+  VecX right(m.nv + m.nc + m.nl), law, one;
   double worst = 0;
   for (Index i = 0; i < columns; ++i) {
-    m.solve(b.col(i).cwiseQuotient(m.row_scale), false, one);
+    m.apply_tpg(blocks.col(i), false, law);
+    right << balance.col(i), -bilateral.col(i), -law;
+    m.solve(right, false, one);
     dv.col(i) = one.head(m.nv);
     worst = std::max(worst, m.certificate.solve_error);
   }

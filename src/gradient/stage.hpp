@@ -43,6 +43,13 @@ struct StageArguments {
 /// q ⊞ h v of every solve that another of the recursion follows.
 std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step);
 
+/// What a stage is pulled for.
+enum class PullFor : std::uint8_t {
+  Derivative,  ///< looks whether other impulses change it, see Stage::contradiction()
+  Beside,      ///< what is carried along with a derivative; of any size, perhaps rounding
+  OtherSides,  ///< the same, and what other sides of rows on a border change of the pull before
+};
+
 class Stage {
  public:
   /// Makes this solve `index` of the step, in the memory of what it was before. Everything in `x`
@@ -50,10 +57,9 @@ class Stage {
   void set(const StageArguments& x, std::size_t index);
 
   /// ḡ(q', v') and what else the solve is asked for => added to the derivatives by its inputs, and
-  /// to those by (q', v') of the solves before it, `by_trials`. `with_other_sides`: and what other
-  /// sides of rows on a border change of the pull before this one.
+  /// to those by (q', v') of the solves before it, `by_trials`.
   void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
-            std::span<StateCotangent> by_trials = {}, bool with_other_sides = false);
+            std::span<StateCotangent> by_trials = {}, PullFor purpose = PullFor::Derivative);
   /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
   void push(const SolveInputs& direction, VecX& dq, VecX& dv,
             std::span<const StateTangent> trials = {});

@@ -56,8 +56,8 @@ void add_inputs(const SolveInputs& x, SolveInputs& in) {
 }  // namespace
 
 void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
-                 std::span<StateCotangent> by_trials, bool with_other_sides) {
-  if (with_other_sides) find_other_sides();
+                 std::span<StateCotangent> by_trials, PullFor purpose) {
+  if (purpose == PullFor::OtherSides) find_other_sides();
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   const bool moves = r.kind != SolveKind::Impact, step = is_interval();
@@ -140,13 +140,14 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     }
   }
   gradient_->adjoint(by, weights.equations);
-  if (with_other_sides)
+  if (purpose == PullFor::OtherSides)
     for (VecX ResidualDerivative::* part : kEquations)
       weights.equations.*part += other_sides_.*part;
 
   static thread_local taping::Tape tape;
   const SolveContext x = context(r);
-  if (const Solution* free = other_impulses(false); free == nullptr) {
+  const Solution* free = purpose == PullFor::Derivative ? other_impulses(false) : nullptr;
+  if (free == nullptr) {
     Pull reader(x, weights, tape, in);
     walk(reader);
   } else {

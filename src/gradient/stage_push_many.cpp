@@ -88,7 +88,9 @@ void Stage::push_equations(const Directions& dq, const Directions& dv, const Dir
   out.bilateral.setZero(p.bilateral_count(), count);
   out.blocks.setZero(p.row_count(), count);
   out.delta.setZero(model.v_size(), count);
-  if (context_.record_->idle) {  // C δ + Ψ and D δ + Φ where δ, γ and λ are 0: their rows
+  // C δ + Ψ and D δ + Φ where δ, γ and λ are 0: their rows, which leave out kinematic bodies.
+  const bool at_rest = answer.v.isZero(0) && answer.gamma.isZero(0) && answer.lambda.isZero(0);
+  if (context_.record_->idle && at_rest && model.v_size() == model.dynamic_v_size()) {
     const auto rows = [&](const BlockRows& A, Directions& to) {
       for (Index i = 0; i < A.row_block_count(); ++i) {
         const double* a = A.values(i);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 
+#include "gradient/check_extra.hpp"
 #include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
 #include "gradient/other_sides.hpp"
@@ -72,22 +73,6 @@ void add(double factor, const SolveInputs& x, SolveInputs& in) {
   in.v += factor * x.v;
   in.u += factor * x.u;
   in.parameters += factor * x.parameters;
-}
-
-void check_extra(const SolveCotangent& x, const SolveRecord& record) {
-  const auto count = static_cast<Index>(record.contacts.contacts.size());
-  const auto check = [](bool fits, bool finite, const char* what) {
-    if (!fits) throw Error(what, "does not fit the solve it belongs to");
-    if (!finite) throw Error(what, "must be finite");
-  };
-  check(x.lambda.size() == 0 || x.lambda.size() == record.solution.lambda.size(),
-        x.lambda.allFinite(), "incoming gradient by lambda");
-  check(x.gamma.size() == 0 || x.gamma.size() == record.solution.gamma.size(), x.gamma.allFinite(),
-        "incoming gradient by gamma");
-  check(x.impulse_W.size() == 0 || (x.impulse_W.rows() == 3 && x.impulse_W.cols() == count &&
-                                    record.kind != SolveKind::Projection),
-        x.impulse_W.allFinite(), "incoming gradient by impulse_W");
-  check(x.gap.size() == 0 || x.gap.size() == count, x.gap.allFinite(), "incoming gradient by gap");
 }
 
 }  // namespace
@@ -149,7 +134,8 @@ struct StepGradient::Impl {
   void certify(const StepGradientSettings& gradient);
   void note_kinks(std::size_t stage, bool starts);
   void note_borders(const Stage& stage);
-  void note_error(const Stage& stage);
+  /// `released`: contacts let go that are counted already.
+  void note_error(const Stage& stage, Index released = 0);
   void note_errors();
   /// Where stage i ends: configuration and contacts alone.
   SolveRecord end_of(std::size_t i) const;
@@ -169,7 +155,12 @@ struct StepGradient::Impl {
   /// freedoms. `by_left`: by the time that is left after the stage.
   void close_times(std::size_t i, SolveInputs& in, double& by_left);
   /// `in` by the end of stage i => by its start, times and scale fixed.
-  void pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in);
+  void pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in,
+                  internal::PullFor purpose = internal::PullFor::Derivative);
+  /// Stage i is pulled once more to remove these freedoms.
+  bool closes(std::size_t i) const {
+    return stages[i].record().scaled || event_after[i].contact != nullptr;
+  }
   /// The same of what other sides change: of stage i as it was pulled last, and of those after it.
   void pull_others(std::size_t i, internal::OtherSides& others, double& by_left);
   /// The solves of a recursion all begin where the step does; each reads where those before it led.
@@ -401,12 +392,12 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     blame("joints and contacts contradict each other: no correction of positions closes both");
 }
 
-void StepGradient::Impl::note_error(const Stage& stage) {
+void StepGradient::Impl::note_error(const Stage& stage, Index released) {
   const GradientCertificate& one = stage.certificate();
   certificate.solve_error = std::max(certificate.solve_error, one.solve_error);
   certificate.reciprocal_condition =
       std::min(certificate.reciprocal_condition, one.reciprocal_condition);
-  certificate.released += one.released;
+  certificate.released += one.released - released;
   if (!stage.reason().empty()) blame(stage.reason());
   const bool consistent = one.solve_error <= kConsistent;
   if (consistent && one.released == 0) return;
@@ -449,7 +440,7 @@ void StepGradient::Impl::find_open(OpenReason reason) {
   double by_left = 0;
   for (std::size_t i = stages.size(); i-- > 0;) {
     add_kinks(i, internal::KinkScalar::At::End);
-    if (any && trials.empty()) pull_stage(i, nullptr, in);
+    if (any && trials.empty()) pull_stage(i, nullptr, in, internal::PullFor::Beside);
     if (const SolveInputs* own = stages[i].contradiction(reason); own != nullptr) {
       begin();
       add(1, *own, in);
@@ -568,14 +559,15 @@ void StepGradient::Impl::close_scale(Stage& impact, SolveInputs& in) {
   if (std::abs(gain.scale) > 0) add(-in.scale / gain.scale, gain, in);
 }
 
-void StepGradient::Impl::pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in) {
+void StepGradient::Impl::pull_stage(std::size_t i, const SolveCotangent* extra, SolveInputs& in,
+                                    internal::PullFor purpose) {
   const Index n = model->v_size();
   by_q.swap(in.q);
   by_v.swap(in.v);
   in.q.setZero(n);
   in.v.setZero(n);
   in.duration = in.scale = 0;
-  stages[i].pull(by_q, by_v, extra, in);
+  stages[i].pull(by_q, by_v, extra, in, {}, purpose);
 }
 
 void StepGradient::Impl::close_times(std::size_t i, SolveInputs& in, double& by_left) {
@@ -600,11 +592,16 @@ void StepGradient::Impl::pull_others(std::size_t i, internal::OtherSides& others
   others.by.q.setZero(model->v_size());
   others.by.v.setZero(model->v_size());
   others.by.duration = others.by.scale = 0;
-  const bool closes = stages[i].record().scaled || event_after[i].contact != nullptr;
-  if (here && closes) others.known = false;
+  if (here && closes(i)) others.known = false;
+  if (!other_q.allFinite() || !other_v.allFinite()) {
+    others.known = false;
+    return;
+  }
   if (!came) other_q.setZero(), other_v.setZero();
-  if (came || (here && !closes))
-    stages[i].pull(other_q, other_v, nullptr, others.by, {}, here && !closes);
+  const bool differs = here && !closes(i);
+  if (came || differs)
+    stages[i].pull(other_q, other_v, nullptr, others.by, {},
+                   differs ? internal::PullFor::OtherSides : internal::PullFor::Beside);
   if (came || here || by_left != 0) close_times(i, others.by, by_left);
 }
 
@@ -615,7 +612,7 @@ void StepGradient::Impl::pull_recursion(std::span<const SolveCotangent> solves, 
   by.back().v.swap(in.v);
   for (std::size_t i = stages.size(); i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
-    if (extra != nullptr) check_extra(*extra, stages[i].record());
+    if (extra != nullptr) internal::check_extra(*extra, stages[i].record());
     stages[i].pull(by[i].q, by[i].v, extra, in, std::span(by).first(i));
   }
 }
@@ -643,15 +640,17 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
   if (!m.trials.empty()) m.pull_recursion(solves, in);
   for (std::size_t i = m.trials.empty() ? m.stages.size() : 0; i-- > 0;) {
     const SolveCotangent* extra = solves.empty() ? nullptr : &solves[i];
-    if (extra != nullptr) check_extra(*extra, m.stages[i].record());
+    if (extra != nullptr) internal::check_extra(*extra, m.stages[i].record());
     m.pull_stage(i, extra, in);
     m.note_error(m.stages[i]);
+    const Index released = m.stages[i].certificate().released;
     if (others != nullptr) {
       others->look_at(in.q);
       others->look_at(in.v);
       m.pull_others(i, *others, others_left);
     }
     m.close_times(i, in, by_left);
+    if (m.closes(i)) m.note_error(m.stages[i], released);
   }
   if (!m.trials.empty()) m.note_errors();
   if (!m.kinks_known) {

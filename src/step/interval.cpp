@@ -207,15 +207,26 @@ bool detect(StepRun& run, double dt, Detected& out) {
 
 namespace {
 
-/// Newton on the implicit step of flexible parts, from the first linearisation on.
-bool relinearise(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
+/// The spins of the bodies that the displacement counts as touched, in k and v_free.
+void hold_touched(StepRun& run, Assembly& assembly) {
+  Displacement& out = run.work.displacement;
+  hold_spins(run.model, run.parameters, run.x.q, out.touched, assembly.dynamics, assembly.problem.k,
+             out.held);
+  if (out.held.size() > 0) assembly.solver.solve(assembly.problem.k, assembly.v_free);
+}
+
+/// Newton on the implicit step of flexible parts, from the first linearisation on. `located`: with
+/// the spins that solve_located() holds.
+bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
   const Index n = run.model.dynamic_v_size();
   VecX& v = solved.solution.v;
   VecX at = run.x.v;
   for (int i = 1; i < run.settings.newton_iterations; ++i) {
     at.head(n) = v;
-    if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, assembly, at) ||
-        !solve_and_report(run, SolveKind::Newton, dt, assembly, solved.rows, solved.solution,
+    if (!assemble_motion(run.model, run.parameters, run.interval(dt), run.u, assembly, at))
+      return false;
+    if (located) hold_touched(run, assembly);
+    if (!solve_and_report(run, SolveKind::Newton, dt, assembly, solved.rows, solved.solution,
                           false))
       return false;
     ++run.report.newton_iterations;
@@ -241,7 +252,7 @@ bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly,
                 solve_and_report(run, SolveKind::Step, dt, assembly, rows, solved.solution, false);
   if (!run.model.flexible_parts().empty()) {
     ++run.report.newton_iterations;
-    finite = finite && relinearise(run, dt, assembly, solved);
+    finite = finite && relinearise(run, dt, located, assembly, solved);
   }
   run.report.seconds_solve += timer.seconds();
   return finite;
@@ -253,20 +264,32 @@ bool solve_located(StepRun& run, double dt) {
   Solved& solved = run.work.solved;
   Displacement& out = run.work.displacement;
   mark_held(run, solved.rows, out.touched);
-  hold_spins(run.model, run.parameters, run.x.q, out.touched, assembly.dynamics, problem.k,
-             out.held);
-  if (out.held.size() > 0) assembly.solver.solve(problem.k, assembly.v_free);
+  hold_touched(run, assembly);
   if (!solve_velocities(run, dt, true, assembly, solved)) return false;
   find_displacement(run, dt, assembly, solved, out);
   if (out.held.size() == 0) return true;
-  // What flies after all has nothing but its forces, and the spin of its flight.
+  // What flies after all has nothing but its forces, which may resist a spin, and the spin of its
+  // flight.
+  const Index n = run.model.dynamic_v_size();
+  VecX momentum = VecX::Zero(n), change;
   for (const BodyId id : run.model.dynamic_bodies()) {
     const Body& body = run.model.body(id);
-    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0)
-      out.held.segment(body.v_begin, body.v_size).setZero();
+    if (body.planar || out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+    const Mat3 J = inertia_matrix(run.parameters.values.data() + body.inertia);
+    const Index at = body.v_begin + 3;
+    momentum.segment<3>(at) =
+        world_inertia(body_pose(body, run.x.q.data()).p, J) * out.held.segment<3>(at);
   }
-  solved.solution.v -= out.held;
-  problem.D.multiply_add(-1, out.held, solved.solution.w);
+  if (momentum.isZero(0)) return true;
+  assembly.solver.solve(momentum, change);
+  solved.solution.v -= change;
+  problem.D.multiply_add(-1, change, solved.solution.w);
+  for (const BodyId id : run.model.dynamic_bodies()) {
+    const Body& body = run.model.body(id);
+    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+    out.delta.segment(body.v_begin, body.v_size) +=
+        0.5 * dt * (out.held - change).segment(body.v_begin, body.v_size);
+  }
   return true;
 }
 

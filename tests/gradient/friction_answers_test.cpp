@@ -55,6 +55,26 @@ TEST(FrictionAnswers, ARodThatSlidesMayPartOrStick) {
   EXPECT_FALSE(has_other_answer(N, w_free, Law::coulomb(2, 0.1), w_free));
 }
 
+// Beside a contact that slides N is not symmetric: what a push along the contact does to its
+// distance is not what one away does to its slip. N_nn − μ N_nt decides; that the slip changes much
+// opens nothing.
+TEST(FrictionAnswers, AContactBesideOneThatSlides) {
+  MatX N(2, 2);
+  N << 0.004, -0.001, 0.06, 0.2;
+  const VecX w_free = vector({0.002, 0.02});
+  EXPECT_FALSE(has_other_answer(N, w_free, Law::coulomb(2, 0.3), w_free));
+  N << 0.004, 0.06, -0.001, 0.2;  // a push against the slip closes it: λ_n = 0.002/0.014
+  EXPECT_TRUE(has_other_answer(N, w_free, Law::coulomb(2, 0.3), w_free));
+}
+
+// One that others hold apart to rounding, as a fourth corner: its distance answers to nothing.
+TEST(FrictionAnswers, RoundingOpensNothing) {
+  MatX N(2, 2);
+  N << -5e-16, 5e-16, 0.06, 0.13;
+  const VecX w_free = vector({1e-5, 0.5});
+  EXPECT_FALSE(has_other_answer(N, w_free, Law::coulomb(2, 0.35), w_free));
+}
+
 // In space, one freedom along (0.2, 1, 0) and one across, which changes nothing.
 TEST(FrictionAnswers, TwoFreedomsInSpaceMayJam) {
   const VecX along = vector({0.2, 1, 0}), across = vector({0, 0, 1});

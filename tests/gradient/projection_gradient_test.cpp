@@ -50,6 +50,39 @@ TEST(ProjectionGradient, HangingPendulumFollowsItsAnchor) {
   EXPECT_NEAR(gradient.push_forward(up).q[1], 1, 1e-9);
 }
 
+// The same on a base whose motion is given, all directions at once: the base takes the link along.
+TEST(ProjectionGradient, LinkFollowsItsBaseInManyDirections) {
+  ModelBuilder b;
+  b.set_gravity({0, -9.81, 0});
+  b.add_body({.name = "base",
+              .motion = Motion::Kinematic,
+              .planar = true,
+              .shapes = {{.shape = Shape::disc(0.1)}}});
+  b.add_body({.name = "bob",
+              .motion = Motion::Planar,
+              .position = {0, -0.5, 0},
+              .shapes = {{.shape = Shape::disc(0.1)}}});
+  b.add_joint(
+      {.name = "pin", .kind = JointKind::Revolute, .a = "bob", .b = "base", .anchor = {0, 0, 0}});
+  const OneStep one(b.build());
+  ASSERT_TRUE(one.record.solves.back().idle);
+  const Index n = one.model.v_size();
+  ASSERT_GT(n, one.model.dynamic_v_size());
+  StepGradient gradient = one.gradient();
+  StepChanges changes{MatX(n, 2 * n), MatX(n, 2 * n), {}};
+  changes.q << MatX::Identity(n, n), MatX::Zero(n, n);
+  changes.v << MatX::Zero(n, n), MatX::Identity(n, n);
+  const StepChanges all = gradient.push_forward(changes);
+  for (Index i = 0; i < 2 * n; ++i) {
+    const StateTangent single = gradient.push_forward({changes.q.col(i), changes.v.col(i), {}, {}});
+    EXPECT_LT((all.q.col(i) - single.q).norm(), 1e-9) << i;
+    EXPECT_LT((all.v.col(i) - single.v).norm(), 1e-9) << i;
+  }
+  const Index base = one.model.body(one.model.find_body("base")).v_begin;
+  const Index bob = one.model.body(one.model.find_body("bob")).v_begin;
+  EXPECT_NEAR(all.q(bob + 1, base + 1), 1, 1e-9);
+}
+
 TEST(ProjectionGradient, SliderOnItsRail) {
   ModelBuilder b;
   b.set_gravity({0, -9.81, 0});

@@ -55,6 +55,20 @@ ModelBuilder rough(double friction = 0.5, double restitution = 0) {
   return b;
 }
 
+// A small loss at the end is no measure of what larger ones on the way add.
+TEST(RolloutGradient, LossesOfManySizesAreNoGrowth) {
+  ModelBuilder b;
+  b.add_body({.name = "ball", .shapes = {{.shape = Shape::sphere(0.1)}}});
+  const Model model = b.build();
+  const RolloutTape tape =
+      record_rollout(model, model.default_parameters(), tight(), model.rest_state(), {}, 10, {});
+  RolloutCotangent loss = at_end(tape, VecX::Constant(model.v_size(), 1e-9), {});
+  loss.q.leftCols(10).setOnes();
+  const RolloutGradient g = rollout_gradient(tape, loss);
+  EXPECT_TRUE(g.certificate.exact) << g.certificate.reason;
+  EXPECT_NEAR(g.q[2], 10, 1e-8);
+}
+
 TEST(RolloutGradient, BlockSlidesDownAnIncline) {
   const double angle = 0.6;
   ModelBuilder b = rough(0.4);

@@ -41,6 +41,45 @@ struct World {
   StepWorkspace work;
 };
 
+/// Torque −c ω, implicit in the step.
+class Brake : public ForceCallback {
+ public:
+  void add_force(const Model&, const Parameters&, const VecX&, const VecX& v, double,
+                 VecX& f) const override {
+    f.segment<3>(3) -= kBrake * v.segment<3>(3);
+  }
+  bool derivatives(const Model&, const Parameters&, const VecX&, const VecX&, double,
+                   std::span<double>, std::span<double> f_v) const override {
+    for (std::size_t i = 3; i < 6; ++i) f_v[7 * i] = -kBrake;
+    return true;
+  }
+
+ private:
+  static constexpr double kBrake = 0.5;
+};
+
+// A body that leaves the floor moves as one far from it, whatever brakes its spin.
+TEST(Impacts, ABodyThatLeavesFliesAsFarAway) {
+  State end[2];
+  for (const bool near : {false, true}) {
+    ModelBuilder b;
+    b.add_material({.name = "m", .friction = 0.3});
+    b.add_body(floor_body(false));
+    b.add_body({.name = "brick",
+                .position = {0, 0, near ? 0.3 : 50},
+                .velocity = {0, 0, 4},
+                .angular_velocity = {3, 5, -4},
+                .shapes = {{.shape = Shape::box(0.1, 0.2, 0.3), .material = "m"}}});
+    b.add_force(CallbackSpec{
+        .name = "brake", .body = "brick", .callback = std::make_shared<const Brake>()});
+    World world(b.build(), {.h = 0.02, .impact_events = true});
+    EXPECT_EQ(world.step().contacts > 0, near);
+    end[near] = world.x;
+  }
+  EXPECT_LT((end[1].v - end[0].v).norm(), 1e-12 * end[0].v.norm());
+  EXPECT_LT((end[1].q.tail(4) - end[0].q.tail(4)).norm(), 1e-12);
+}
+
 // A rod that only turns reaches the floor within the step: L cos θ ω h = 20 mm, the gap is 8.4 mm.
 TEST(Impacts, RotationClosesAGap) {
   constexpr double radius = 0.05, half = 0.12, angle = 0.3, gap = 0.0084;
