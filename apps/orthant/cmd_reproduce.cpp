@@ -20,6 +20,10 @@
 #include "orthant/io/output.hpp"
 #include "orthant/io/run.hpp"
 #include "reproduce_page.hpp"
+#if defined(ORTHANT_HAS_MPI)
+#include "orthant/distributed/distributed.hpp"
+#include "run_counts.hpp"
+#endif
 
 namespace orthant::app {
 namespace {
@@ -29,7 +33,7 @@ struct ReproduceOptions {
   std::string directory;
   int size = 0, threads = 1;
   std::int64_t steps = 0;
-  bool quick = false, list = false, again = false;
+  bool quick = false, list = false, again = false, fast_sums = false;
 
   std::string form() const {
     return (quick ? "quick" : "full") + (size > 0 ? ", size " + std::to_string(size) : "");
@@ -114,6 +118,58 @@ class Progress {
   Timer timer_, since_;
 };
 
+/// The processes that make the experiments together: one, or the ranks of MPI.
+#if defined(ORTHANT_HAS_MPI)
+class Together {
+ public:
+  explicit Together(const ReproduceOptions& options) {
+    if (!MpiSession::launched()) return;
+    mpi_.emplace();
+    team_.emplace(options.fast_sums);
+    if (!writes() && std::freopen("/dev/null", "w", stdout) == nullptr)
+      throw Error("standard output", "cannot be closed");
+  }
+  ~Together() {
+    if (!team_ || !writes()) return;
+    fmt::print("{}\n", counts_text(team_->counts(), mpi_->size()));
+    std::fflush(stdout);
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+  bool writes() const { return !mpi_ || mpi_->rank() == 0; }
+  void meet() const {
+    if (mpi_) (void)mpi_->first(false);
+  }
+  /// What goes wrong in it ends all ranks: others may wait for this one.
+  void run(const std::function<void()>& work) {
+    if (!mpi_) return work();
+    try {
+      team_->together(work);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "orthant: {} (rank {})\n", error.what(), mpi_->rank());
+      std::fflush(nullptr);
+      if (mpi_->size() > 1) mpi_->abort(kBadInput);
+      throw;
+    }
+  }
+
+ private:
+  std::optional<MpiSession> mpi_;
+  std::optional<RankTeam> team_;
+};
+#else
+struct Together {
+  explicit Together(const ReproduceOptions&) {}
+  static bool writes() { return true; }
+  static void meet() {}
+  template <class Work>
+  static void run(const Work& work) {
+    work();
+  }
+};
+#endif
+
 /// Plays the scenes of an experiment: run folder, viewer page, files for ParaView.
 void play(const ReproduceOptions& options, Progress& progress, ExperimentRecord& record) {
   for (const reproduce::Scene& scene : record.result.scenes) {
@@ -136,7 +192,7 @@ void play(const ReproduceOptions& options, Progress& progress, ExperimentRecord&
 }
 
 ExperimentRecord make(const reproduce::Experiment& experiment, const ReproduceOptions& options,
-                      Progress& progress) {
+                      Together& together, Progress& progress) {
   ExperimentRecord record{.name = std::string(experiment.name), .form = options.form()};
   const bool files = !options.directory.empty();
   const reproduce::Options run{
@@ -145,12 +201,14 @@ ExperimentRecord make(const reproduce::Experiment& experiment, const ReproduceOp
       .size = options.size,
       .resume = files && !options.again,
       .steps = options.steps,
-      .progress = [&](double share, std::string_view what) { progress.show(share, what); }};
+      .progress = [&](double share, std::string_view what) { progress.show(share, what); },
+      .writes = together.writes(),
+      .meet = [&] { together.meet(); }};
   if (files) std::filesystem::create_directories(run.directory);
   const double start = processor_seconds();
-  record.result = experiment.run(run);
+  together.run([&] { record.result = experiment.run(run); });
   record.seconds = processor_seconds() - start;
-  if (files && record.result.finished) play(options, progress, record);
+  if (files && record.result.finished && together.writes()) play(options, progress, record);
   return record;
 }
 
@@ -192,6 +250,7 @@ int reproduce_command(const ReproduceOptions& options) {
   }
   const std::vector<const reproduce::Experiment*> list = chosen(options);
   set_thread_count(options.threads);
+  Together together(options);
   const bool files = !options.directory.empty();
   const auto path_of = [&](std::string_view name) {
     return fmt::format("{}/{}/result.json", options.directory, name);
@@ -203,6 +262,7 @@ int reproduce_command(const ReproduceOptions& options) {
   std::vector<std::optional<ExperimentRecord>> records(list.size());
   for (std::size_t i = 0; files && !options.again && i < list.size(); ++i)
     if ((records[i] = read_record(path_of(list[i]->name), options.form()))) progress.skip(i);
+  together.meet();
   bool passed = true;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const reproduce::Experiment& e = *list[i];
@@ -212,7 +272,7 @@ int reproduce_command(const ReproduceOptions& options) {
       progress.begin(i);
       progress.show(0, e.name);
       try {
-        records[i] = make(e, options, progress);
+        records[i] = make(e, options, together, progress);
       } catch (const Error& error) {
         if (list.size() == 1) throw;
         records[i] = ExperimentRecord{
@@ -220,11 +280,11 @@ int reproduce_command(const ReproduceOptions& options) {
       }
       progress.end();
       print_record(e, *records[i]);
-      if (files && records[i]->error.empty() && records[i]->result.finished)
+      if (files && together.writes() && records[i]->error.empty() && records[i]->result.finished)
         write_file(path_of(e.name), to_json(*records[i]));
     }
     passed = passed && records[i]->passed();
-    if (!files) continue;
+    if (!files || !together.writes()) continue;
     // Page by page, so that one can look while the others run; with what earlier sessions left.
     std::vector<ExperimentRecord> known;
     for (const reproduce::Experiment& any : reproduce::experiments()) {
@@ -267,6 +327,10 @@ void add_reproduce(Program& program) {
   command.option("--threads", options->threads, "threads; 0: all cores")
       .value_name("N")
       .not_negative();
+#if defined(ORTHANT_HAS_MPI)
+  command.flag("--fast-sums", options->fast_sums,
+               "add up rank by rank: faster, other bits for another number of ranks");
+#endif
   command.flag("--list", options->list, "name the experiments and end");
   command.footer(
       "Example:\n  orthant reproduce all --quick -o report\n  orthant reproduce colony --size 1024 "

@@ -24,6 +24,7 @@
 #include "run_folder.hpp"
 #if defined(ORTHANT_HAS_MPI)
 #include "orthant/distributed/distributed.hpp"
+#include "run_counts.hpp"
 #endif
 
 namespace orthant::app {
@@ -36,7 +37,7 @@ struct RunCommandOptions {
   int explain = 0;       // a step; 0: none
   std::string problems;  // folder for the problems of that step
   int threads = 1;
-  bool quiet = false;
+  bool quiet = false, fast_sums = false;
 };
 
 /// A line on standard error, redrawn a few times per second; only on a terminal.
@@ -163,31 +164,72 @@ bool agree(const MpiSession& mpi, Work&& work) {
   return first < 0;
 }
 
-void print_counts(const DistributedCounts& c, int ranks) {
-  const double steps = std::max<double>(static_cast<double>(c.steps), 1);
-  fmt::print(
-      "  {} ranks: {} of {} steps shared out, {} cuts, imbalance {:.1f} %; rank 0 sent {:.1f} "
-      "messages, {:.1f} kB per step, {:.1f} reductions; {:.1f} kB of state gathered\n",
-      ranks, c.steps - c.whole_steps, c.steps, c.cuts, 100 * c.imbalance,
-      static_cast<double>(c.messages) / steps, 1e-3 * static_cast<double>(c.bytes) / steps,
-      static_cast<double>(c.reductions) / steps, 1e-3 * static_cast<double>(c.gathered_bytes));
+/// Every rank makes the run, and what costs most in a step is shared out.
+int run_together(const MpiSession& mpi, const RunCommandOptions& options, LoadedScene scene,
+                 const std::string& what) {
+  RankTeam ranks(options.fast_sums);
+  const bool first = mpi.rank() == 0, tells = first && !options.quiet;
+  if (tells && mpi.size() > 1)
+    fmt::print(stderr,
+               "note: every rank holds the whole scene, which has {}; contacts and solves are "
+               "shared out\n",
+               what);
+  std::optional<FolderLock> lock;
+  std::unique_ptr<SceneRun> run;
+  const bool ready = agree(mpi, [&] {
+    if (first) refuse_foreign_files(options.folder);
+    if (first) lock.emplace(options.folder);
+  });
+  if (!ready) return kBadInput;
+  if (tells)
+    for (const std::string& note : scene.notes) fmt::print(stderr, "note: {}\n", note);
+  catch_stop();
+  RunOptions run_options = options.run;
+  run_options.team = ranks.team();
+  if (!agree(mpi, [&] {
+        run = std::make_unique<SceneRun>(std::move(scene), options.folder, run_options);
+      }))
+    return kBadInput;
+  try {
+    Progress progress(tells, run->state().step, run->end_step());
+    while (!run->done() && mpi.first(stop_requested()) < 0) {
+      const StepReport report = run->step();
+      progress.show(run->state().step, report);
+    }
+    run->save();
+  } catch (const std::exception& error) {  // others may wait for this rank
+    fmt::print(stderr, "orthant: {} (rank {})\n", error.what(), mpi.rank());
+    std::fflush(nullptr);
+    mpi.abort(kBadInput);
+  }
+  const bool stopped = !run->done();
+  if (first) write_report(options.json, run->report());
+  if (tells && options.json != "-") {
+    print_summary(*run, options.folder, stopped);
+    fmt::print("  {}\n", counts_text(ranks.counts(), mpi.size()));
+  }
+  if (stopped) return kInterrupted;
+  return run->totals().failed_steps > 0 ? kNotConverged : kSuccess;
 }
 
-/// The same on many ranks: rank 0 records, the others follow.
+/// The same on many ranks: rank 0 records.
 int run_ranks(const RunCommandOptions& options) {
   const MpiSession mpi;
   std::optional<LoadedScene> scene;
   std::unique_ptr<DistributedRun> ranks;
+  std::string what;
   const bool ready = agree(mpi, [&] {
     check_options(options);
     set_thread_count(options.threads);
     scene = scene_of(options);
-    ranks = std::make_unique<DistributedRun>(*scene);
+    what = DistributedRun::why_not(*scene);
+    if (what.empty()) ranks = std::make_unique<DistributedRun>(*scene);
   });
   if (!ready) {
     if (ranks) ranks->cancel();
     return kBadInput;
   }
+  if (!what.empty()) return run_together(mpi, options, std::move(*scene), what);
   try {
     if (mpi.rank() != 0) {
       ranks->serve();
@@ -198,7 +240,8 @@ int run_ranks(const RunCommandOptions& options) {
     RunOptions run_options = options.run;
     run_options.stepper = &ranks->stepper();
     const int code = run_steps(options, *scene, run_options);
-    if (!options.quiet && options.json != "-") print_counts(ranks->counts(), mpi.size());
+    if (!options.quiet && options.json != "-")
+      fmt::print("  {}\n", counts_text(ranks->counts(), mpi.size()));
     return code;
   } catch (const std::exception& error) {
     // Others may wait for this rank in the middle of a step.
@@ -289,6 +332,10 @@ void add_run(Program& program) {
               "key=value: a parameter of the scene, or a setting such as step.h")
       .value_name("KEY=VALUE")
       .one_value();
+#if defined(ORTHANT_HAS_MPI)
+  command.flag("--fast-sums", options->fast_sums,
+               "add up rank by rank: faster, other bits for another number of ranks");
+#endif
   command.flag("--resume", options->run.resume, "go on from the last checkpoint");
   command.flag("--overwrite", options->run.overwrite, "replace the run that is there");
   command.flag("--quiet", options->quiet, "no bar, no summary");

@@ -183,6 +183,7 @@ std::string plot_svg(std::string_view title, std::string_view x_label, std::stri
 void write_file(const Options& options, std::string_view name, const std::string& text,
                 Result& result) {
   if (options.directory.empty()) return;
+  if (!options.writes) return;
   std::filesystem::create_directories(options.directory);
   const std::string path = (std::filesystem::path(options.directory) / name).string();
   std::ofstream file(path);

@@ -21,6 +21,9 @@ struct Options {
   std::int64_t steps = 0;      ///< end the session after so many steps; 0: when the run is over
   /// Called now and then with the share done and a word on it.
   std::function<void(double, std::string_view)> progress = {};
+  // One of several ranks that make the experiment together:
+  bool writes = true;               ///< false: another one writes all files
+  std::function<void()> meet = {};  ///< returns once all are here: before a file is replaced
 };
 
 struct Table {

@@ -77,8 +77,14 @@ Session::Session(const Options& options, const std::string& experiment, const st
 void Session::fail(const std::string& what) const { throw Error(path_, what); }
 
 bool Session::read(std::vector<std::uint64_t>& words) const {
+  const bool found = read_file(words);
+  if (options_.meet) options_.meet();
+  return found;
+}
+
+bool Session::read_file(std::vector<std::uint64_t>& words) const {
   if (!options_.resume || path_.empty() || !std::filesystem::exists(path_)) return false;
-  const std::string file = read_file(path_);
+  const std::string file = orthant::read_file(path_);
   const std::string head = kFormat + name_ + "\n";
   const std::size_t line = file.find('\n');
   if (line == std::string::npos || file.compare(0, std::strlen(kFormat), kFormat) != 0)
@@ -97,6 +103,8 @@ bool Session::read(std::vector<std::uint64_t>& words) const {
 }
 
 void Session::write(const std::vector<std::uint64_t>& words) const {
+  if (options_.meet) options_.meet();
+  if (!options_.writes) return;
   const std::size_t bytes = words.size() * sizeof(std::uint64_t);
   const std::uint64_t hash = fnv(words.data(), bytes);
   std::string file = kFormat + name_ + "\n";
@@ -106,7 +114,7 @@ void Session::write(const std::vector<std::uint64_t>& words) const {
 }
 
 void Session::finish() const {
-  if (!path_.empty()) std::filesystem::remove(path_);
+  if (!path_.empty() && options_.writes) std::filesystem::remove(path_);
 }
 
 void Session::tell_unfinished(Result& result) const {

@@ -109,6 +109,7 @@ class Session {
  private:
   static constexpr std::int64_t kEvery = 25;  // steps
   bool read(std::vector<std::uint64_t>& words) const;
+  bool read_file(std::vector<std::uint64_t>& words) const;
   void write(const std::vector<std::uint64_t>& words) const;
   [[noreturn]] void fail(const std::string& what) const;
 

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/team.hpp"
 #include "collision/changed_contacts.hpp"
 #include "collision/shape_measures.hpp"
 #include "orthant/base/error.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
+constexpr std::size_t kSharedPairs = 128;  // from here on over a team
 constexpr std::size_t kJoinGrain = 16, kSortedGrain = 2048;
 constexpr int kMaxSubSpheres = 128;
 constexpr Index kManyCorners = 16;  // of a hull whose own box is turned instead of its corners
@@ -233,6 +235,14 @@ void join(std::span<const std::vector<Contact>> lists, std::vector<Contact>& out
       std::copy(lists[c].begin(), lists[c].end(),
                 out.begin() + static_cast<std::ptrdiff_t>(begin[c]));
   });
+}
+
+/// Own contacts => those of all members, in the order of their pairs.
+void share(Team& all, std::vector<Contact>& contacts) {
+  const std::vector<std::byte> bytes = all.gather(std::as_bytes(std::span(contacts)));
+  contacts.resize(bytes.size() / sizeof(Contact));
+  const std::byte* at = bytes.data();
+  for (Contact& contact : contacts) take(at, contact);
 }
 
 /// Half-spaces touch everything on their side: one comparison with each box. All pairs in the order
@@ -575,19 +585,24 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   resolve_images(work);
   add_half_space_pairs(model, changed, settings, work);
 
-  const std::size_t chunks = chunk_count(work.pairs.size(), kPairGrain);
+  Team* const all = work.pairs.size() >= kSharedPairs ? team() : nullptr;
+  const std::size_t count = work.pairs.size();
+  const std::size_t from = all == nullptr ? 0 : all->begin(count, all->rank());
+  const std::size_t to = all == nullptr ? count : all->begin(count, all->rank() + 1);
+  const std::size_t chunks = chunk_count(to - from, kPairGrain);
   const bool alone = thread_count() == 1;  // then chunks come in order and need not wait
   if (alone) contacts.contacts.clear();
   if (!alone && work.found.size() < chunks) work.found.resize(chunks);
   parallel_for_chunks(
-      work.pairs.size(), kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+      to - from, kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
         std::vector<Contact>& found = alone ? contacts.contacts : work.found[chunk];
         if (!alone) found.clear();
         LastNormals last(settings.last);
-        for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t i = begin + from; i < end + from; ++i)
           narrow_phase(model, parameters, work.pairs[i], settings, work, last, found);
       });
   if (!alone) join(std::span(work.found).first(chunks), contacts.contacts);
+  if (all != nullptr) share(*all, contacts.contacts);
   // Only bodies of several shapes are out of place.
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };
   if (!is_sorted_by(std::span(contacts.contacts), before))

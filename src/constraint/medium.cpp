@@ -44,11 +44,11 @@ bool assemble_medium(const Model& model, const Parameters& parameters, const Ste
     const double turning = across * length * length / 12;
     const Vec3 axis = rotate(body_pose(body, at.q.data()).p, Vec3(1, 0, 0));
     const int n = body.planar ? 2 : 3;
-    if (ratio != 1) {
+    if (ratio != 1) {  // symmetric to the last bit: a block that is not takes a pivoting inverse
       double* block = H.block(b);
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j)
-          block[i * body.v_size + j] -= across * (1 - 1 / ratio) * axis[i] * axis[j];
+          block[i * body.v_size + j] -= across * (1 - 1 / ratio) * (axis[i] * axis[j]);
     }
     if (medium.thermal_energy > 0) {
       double kick[6];

@@ -262,7 +262,7 @@ struct DistributedRun::Impl : RunStepper {
     }
     put(bytes, static_cast<std::int64_t>(own_warm.size()));
     for (const WarmStart::Entry& entry : own_warm) put(bytes, entry);
-    const Bytes all = ranks.gather_all(bytes);
+    const Bytes all = ranks.gather(bytes);
     whole_warm = {};
     const std::byte* at = all.data();
     while (at != all.data() + all.size()) {
@@ -374,22 +374,24 @@ struct DistributedRun::Impl : RunStepper {
   }
 };
 
-DistributedRun::DistributedRun(const LoadedScene& scene) : impl_(std::make_unique<Impl>(scene)) {
-  need_plain_steps(scene, "a run on ranks");
-  if (impl_->ranks.size() == 1) return;
-  require_parts(scene.model);
-  if (scene.resolved.find("exclusions:") != std::string::npos)
-    throw Error("scene", "cannot be shared out over ranks: it has exclusions");
+std::string DistributedRun::why_not(const LoadedScene& scene) {
   const StepSettings& s = scene.settings;
-  if (s.accuracy == Accuracy::Exact)
-    throw Error("scene",
-                "cannot be shared out over ranks at accuracy exact; set step.accuracy to standard "
-                "or fast");
-  if (s.periodic.any() || s.thermal_energy > 0 || s.drag_ratio != 1)
-    throw Error(
-        "scene",
-        "cannot be shared out over ranks: it has a periodic box, thermal kicks or drag with "
-        "a direction");
+  if (scene.growth.any()) return "growth";
+  if (scene.fluid.acts()) return "a fluid";
+  if (const char* what = why_no_parts(scene.model)) return what;
+  if (scene.resolved.find("exclusions:") != std::string::npos) return "exclusions";
+  if (s.constraints != ConstraintScheme::Manifold) return "rows of a recursion";
+  if (s.accuracy == Accuracy::Exact) return "accuracy exact";
+  if (s.periodic.any()) return "a periodic box";
+  if (s.thermal_energy > 0) return "thermal kicks";
+  if (s.drag_ratio != 1) return "drag with a direction";
+  return {};
+}
+
+DistributedRun::DistributedRun(const LoadedScene& scene) : impl_(std::make_unique<Impl>(scene)) {
+  const std::string what = why_not(scene);
+  if (!what.empty())
+    throw Error("scene", "cannot be shared out over ranks as a crowd: it has " + what);
 }
 
 DistributedRun::~DistributedRun() {
@@ -400,5 +402,24 @@ void DistributedRun::cancel() { impl_.reset(); }
 RunStepper& DistributedRun::stepper() { return *impl_; }
 void DistributedRun::serve() { impl_->serve(); }
 const DistributedCounts& DistributedRun::counts() const { return impl_->counts; }
+
+struct RankTeam::Impl {
+  explicit Impl(bool fast_sums) : ranks(counts, fast_sums) {}
+  DistributedCounts counts;
+  Ranks ranks;
+};
+
+RankTeam::RankTeam(bool fast_sums) : impl_(std::make_unique<Impl>(fast_sums)) {}
+RankTeam::~RankTeam() = default;
+Team* RankTeam::team() { return &impl_->ranks; }
+void RankTeam::together(const std::function<void()>& work) {
+  const TeamScope member(team());
+  work();
+}
+DistributedCounts RankTeam::counts() const {
+  DistributedCounts counts = impl_->counts;
+  counts.steps = impl_->ranks.steps;
+  return counts;
+}
 
 }  // namespace orthant

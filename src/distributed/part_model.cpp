@@ -4,7 +4,6 @@
 #include "distributed/part_model.hpp"
 
 #include <optional>
-#include <string>
 
 #include "orthant/base/error.hpp"
 #include "orthant/model/model_builder.hpp"
@@ -92,18 +91,14 @@ void copy_numbers(const Model& from, const VecX& x, const PartModel& part, VecX&
 
 }  // namespace
 
-void require_parts(const Model& model) {
-  const auto need = [](bool holds, const char* what) {
-    if (!holds)
-      throw Error("scene", std::string("cannot be shared out over ranks: it has ") + what +
-                               "; run it in one process");
-  };
-  need(model.joints().empty(), "joints");
-  need(model.flexible_parts().empty() && model.ties().empty(), "flexible parts");
-  need(model.forces().empty(), "forces other than gravity");
-  need(model.actuators().empty(), "actuators");
-  for (const BodyId id : model.dynamic_bodies()) need(!model.body(id).planar, "planar bodies");
-  need(model.dynamic_count() > 0, "no body that moves");
+const char* why_no_parts(const Model& model) {
+  if (!model.joints().empty()) return "joints";
+  if (!model.flexible_parts().empty() || !model.ties().empty()) return "flexible parts";
+  if (!model.forces().empty()) return "forces other than gravity";
+  if (!model.actuators().empty()) return "actuators";
+  for (const BodyId id : model.dynamic_bodies())
+    if (model.body(id).planar) return "planar bodies";
+  return model.dynamic_count() > 0 ? nullptr : "no body that moves";
 }
 
 PartModel part_model(const Model& whole, const Parameters& parameters,

@@ -16,12 +16,12 @@ struct PartModel {
 };
 
 /// All bodies that do not move by forces, and those marked, by dynamic body; uids and order as in
-/// the whole. Of models that keep require_parts().
+/// the whole. Of models that why_no_parts() has nothing against.
 PartModel part_model(const Model& whole, const Parameters& parameters,
                      std::span<const unsigned char> marked);
 
-/// Throws Error naming what stands against sharing out the bodies of a model.
-void require_parts(const Model& model);
+/// What stands against sharing out the bodies of a model; null: nothing.
+const char* why_no_parts(const Model& model);
 
 /// The numbers of the bodies that are in the part => out, which has the sizes of the part.
 void copy_state(const Model& from, const State& whole, const PartModel& part, State& out);

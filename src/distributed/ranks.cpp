@@ -4,11 +4,26 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "orthant/base/error.hpp"
 
 namespace orthant {
+namespace {
+
+int rank_of_this() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int size_of_all() {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+}  // namespace
 
 MpiSession::MpiSession() {
   int provided = 0;
@@ -23,16 +38,8 @@ bool MpiSession::launched() {
   return false;
 }
 
-int MpiSession::rank() const {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-int MpiSession::size() const {
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
+int MpiSession::rank() const { return rank_of_this(); }
+int MpiSession::size() const { return size_of_all(); }
 int MpiSession::first(bool here) const {
   const int mine = here ? rank() : size();
   int least = mine;
@@ -48,13 +55,12 @@ namespace distributed {
 namespace {
 
 constexpr int kTag = 1;
+constexpr std::size_t kMost = std::size_t{1} << 30;  // bytes that MPI counts in an int
 
 }  // namespace
 
-Ranks::Ranks(DistributedCounts& counts) : counts_(counts) {
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &size_);
-}
+Ranks::Ranks(DistributedCounts& counts, bool fast_sums)
+    : Team(rank_of_this(), size_of_all(), fast_sums), counts_(counts) {}
 
 void Ranks::broadcast(void* data, std::size_t bytes) {
   ++counts_.reductions;
@@ -73,23 +79,23 @@ double Ranks::largest(double value) {
   return most;
 }
 
-Bytes Ranks::gather_all(const Bytes& mine) {
-  std::vector<int> sizes(static_cast<std::size_t>(size_)), begins(sizes.size());
-  const auto own = static_cast<int>(mine.size());
-  MPI_Allgather(&own, 1, MPI_INT, sizes.data(), 1, MPI_INT, MPI_COMM_WORLD);
-  std::int64_t total = 0;
-  for (std::size_t r = 0; r < sizes.size(); ++r) {
-    if (total > 2'000'000'000) throw Error("ranks", "more than 2 GB in one gather");
-    begins[r] = static_cast<int>(total);
-    total += sizes[r];
-  }
-  if (total > 2'000'000'000) throw Error("ranks", "more than 2 GB in one gather");
-  Bytes all(static_cast<std::size_t>(total));
-  MPI_Allgatherv(mine.data(), own, MPI_BYTE, all.data(), sizes.data(), begins.data(), MPI_BYTE,
-                 MPI_COMM_WORLD);
+void Ranks::gather(std::byte* all, std::span<const std::size_t> begins) {
+  const auto own = static_cast<std::size_t>(rank());
   ++counts_.gathers;
-  counts_.gathered_bytes += own;
-  return all;
+  counts_.gathered_bytes += static_cast<std::int64_t>(begins[own + 1] - begins[own]);
+  if (begins.back() <= kMost) {
+    std::vector<int> sizes, at;
+    for (std::size_t r = 0; r + 1 < begins.size(); ++r) {
+      at.push_back(static_cast<int>(begins[r]));
+      sizes.push_back(static_cast<int>(begins[r + 1] - begins[r]));
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, sizes.data(), at.data(), MPI_BYTE,
+                   MPI_COMM_WORLD);
+    return;
+  }
+  for (int r = 0; r < size(); ++r)
+    for (std::size_t at = begins[r], end = begins[r + 1]; at < end; at += kMost)
+      MPI_Bcast(all + at, static_cast<int>(std::min(kMost, end - at)), MPI_BYTE, r, MPI_COMM_WORLD);
 }
 
 void Ranks::exchange(const std::vector<int>& others, const std::vector<Bytes>& out,
@@ -110,21 +116,35 @@ void Ranks::exchange(const std::vector<int>& others, const std::vector<Bytes>& o
   exchange_known(others, out, in);
 }
 
-void Ranks::exchange_known(const std::vector<int>& others, const std::vector<Bytes>& out,
-                           std::vector<Bytes>& in) {
+template <class T>
+void Ranks::swap_known(std::span<const int> others, std::span<const std::vector<T>> out,
+                       std::span<std::vector<T>> in) {
+  const auto bytes = [](const std::vector<T>& list) {
+    return static_cast<int>(list.size() * sizeof(T));
+  };
   std::vector<MPI_Request> requests;
   requests.reserve(2 * others.size());
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!in[i].empty())
-      MPI_Irecv(in[i].data(), static_cast<int>(in[i].size()), MPI_BYTE, others[i], kTag,
-                MPI_COMM_WORLD, &requests.emplace_back());
+      MPI_Irecv(in[i].data(), bytes(in[i]), MPI_BYTE, others[i], kTag, MPI_COMM_WORLD,
+                &requests.emplace_back());
     if (out[i].empty()) continue;
-    MPI_Isend(out[i].data(), static_cast<int>(out[i].size()), MPI_BYTE, others[i], kTag,
-              MPI_COMM_WORLD, &requests.emplace_back());
+    MPI_Isend(out[i].data(), bytes(out[i]), MPI_BYTE, others[i], kTag, MPI_COMM_WORLD,
+              &requests.emplace_back());
     ++counts_.messages;
-    counts_.bytes += static_cast<std::int64_t>(out[i].size());
+    counts_.bytes += bytes(out[i]);
   }
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+void Ranks::exchange_known(const std::vector<int>& others, const std::vector<Bytes>& out,
+                           std::vector<Bytes>& in) {
+  swap_known<std::byte>(others, out, in);
+}
+
+void Ranks::exchange(std::span<const int> others, std::span<const std::vector<double>> out,
+                     std::span<std::vector<double>> in) {
+  swap_known<double>(others, out, in);
 }
 
 }  // namespace distributed

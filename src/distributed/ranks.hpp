@@ -7,23 +7,25 @@
 #include <vector>
 
 #include "base/exact_sum.hpp"
+#include "base/team.hpp"
 #include "orthant/distributed/distributed.hpp"
 
 namespace orthant::distributed {
 
 using Bytes = std::vector<std::byte>;
 
-class Ranks {
+class Ranks : public Team {
  public:
-  explicit Ranks(DistributedCounts& counts);
-  int rank() const { return rank_; }
-  int size() const { return size_; }
+  explicit Ranks(DistributedCounts& counts, bool fast_sums = false);
+
+  using Team::gather;
+  void gather(std::byte* all, std::span<const std::size_t> begins) override;
+  void exchange(std::span<const int> others, std::span<const std::vector<double>> out,
+                std::span<std::vector<double>> in) override;
 
   void broadcast(void* data, std::size_t bytes);
   void sum(std::int64_t* values, int count);
   double largest(double value);
-  /// What every rank has, one after the other; same on all.
-  Bytes gather_all(const Bytes& mine);
 
   /// To and from each of `others`, in their order: `in` is resized by what comes. All of them call
   /// it with each other.
@@ -34,22 +36,11 @@ class Ranks {
                       std::vector<Bytes>& in);
 
  private:
-  DistributedCounts& counts_;
-  int rank_ = 0, size_ = 1;
-};
+  template <class T>
+  void swap_known(std::span<const int> others, std::span<const std::vector<T>> out,
+                  std::span<std::vector<T>> in);
 
-/// Appends the bytes of a value that has no pointers in it.
-template <class T>
-void put(Bytes& bytes, const T& value) {
-  const auto* p = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), p, p + sizeof(T));
-}
-/// Reads one, and moves on.
-template <class T>
-void take(const std::byte*& at, T& value) {
-  auto* p = reinterpret_cast<std::byte*>(&value);
-  for (std::size_t i = 0; i < sizeof(T); ++i) p[i] = at[i];
-  at += sizeof(T);
-}
+  DistributedCounts& counts_;
+};
 
 }  // namespace orthant::distributed

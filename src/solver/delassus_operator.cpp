@@ -3,6 +3,7 @@
 #include "solver/delassus_operator.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "orthant/base/parallel.hpp"
 #include "solver/lanes.hpp"
@@ -10,7 +11,8 @@
 namespace orthant::internal {
 bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scale) {
   if (!inverse_.factorize(p.H)) return false;
-  rows_.build(p, scale);
+  order_.build(p);
+  rows_.build(p, scale, order_.blocks);
   const auto blocks = static_cast<std::size_t>(p.H.block_count());
   offset_.assign(p.H.offsets().begin(), p.H.offsets().end());
   entry_begin_.assign(blocks + 1, 0);
@@ -36,6 +38,8 @@ bool DelassusOperator::build(const CanonicalProblem& p, const ProblemScale& scal
       inverse_.solve_block(e.block, column);
     }
   }
+  all_blocks_.resize(blocks);
+  std::iota(all_blocks_.begin(), all_blocks_.end(), 0);
   find_pairs();
   motion_.setZero(p.velocity_count());
   return true;
@@ -60,9 +64,10 @@ void DelassusOperator::find_pairs() {
   }
 }
 
-void DelassusOperator::gather_pairs(const VecX& x) {
-  parallel_for(offset_.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t b = begin; b < end; ++b) {
+void DelassusOperator::gather_pairs(const VecX& x, std::span<const Index> blocks) {
+  parallel_for(blocks.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const Index b = blocks[k];
       Lanes s0 = {}, s1 = {}, s2 = {};
       const double* a = K_.data() + value_begin_[b];
       for (std::int64_t e = entry_begin_[b]; e < entry_begin_[b + 1]; ++e, a += 6) {
@@ -80,25 +85,26 @@ void DelassusOperator::gather_pairs(const VecX& x) {
   });
 }
 
-void DelassusOperator::scatter_pairs(VecX& y) const {
-  const auto count = static_cast<std::size_t>(rows_.count());
-  parallel_for(count, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const double* a = pair_values_.data() + 12 * i;
-      const double* u = motion_.data() + pair_columns_[2 * i];
-      const double* v = motion_.data() + pair_columns_[2 * i + 1];
-      const Lanes s =
-          (load_lanes(a) * load_lanes(u) + load_lanes(a + 2) * load_lanes(u + 2)) +
-          (load_lanes(a + 4) * load_lanes(u + 4) + load_lanes(a + 6) * load_lanes(v)) +
-          (load_lanes(a + 8) * load_lanes(v + 2) + load_lanes(a + 10) * load_lanes(v + 4));
-      y[static_cast<Index>(i)] = s[0] + s[1];
-    }
-  });
+void DelassusOperator::scatter_pairs(VecX& y, Index first, Index last) const {
+  parallel_for(
+      static_cast<std::size_t>(last - first), kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin + first; i < end + first; ++i) {
+          const double* a = pair_values_.data() + 12 * i;
+          const double* u = motion_.data() + pair_columns_[2 * i];
+          const double* v = motion_.data() + pair_columns_[2 * i + 1];
+          const Lanes s =
+              (load_lanes(a) * load_lanes(u) + load_lanes(a + 2) * load_lanes(u + 2)) +
+              (load_lanes(a + 4) * load_lanes(u + 4) + load_lanes(a + 6) * load_lanes(v)) +
+              (load_lanes(a + 8) * load_lanes(v + 2) + load_lanes(a + 10) * load_lanes(v + 4));
+          y[static_cast<Index>(i)] = s[0] + s[1];
+        }
+      });
 }
 
-void DelassusOperator::gather(const VecX& x) {
-  parallel_for(offset_.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t b = begin; b < end; ++b) {
+void DelassusOperator::gather(const VecX& x, std::span<const Index> blocks) {
+  parallel_for(blocks.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const Index b = blocks[k];
       const Index width = offset_[b + 1] - offset_[b];
       double sum[kMaxVelocityBlock] = {};
       const double* a = K_.data() + value_begin_[b];
@@ -109,10 +115,10 @@ void DelassusOperator::gather(const VecX& x) {
   });
 }
 
-void DelassusOperator::scatter(VecX& y) const {
-  parallel_for(static_cast<std::size_t>(rows_.count()), kGrain,
+void DelassusOperator::scatter(VecX& y, Index first, Index last) const {
+  parallel_for(static_cast<std::size_t>(last - first), kGrain,
                [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) {
+                 for (std::size_t i = begin + first; i < end + first; ++i) {
                    double s = 0;
                    for (const ScaledRows::Entry& e : rows_.entries(static_cast<Index>(i)))
                      s += row_product(rows_.value(e), motion_.data() + e.column, e.width);
@@ -121,15 +127,19 @@ void DelassusOperator::scatter(VecX& y) const {
                });
 }
 
-void DelassusOperator::multiply(const VecX& x, VecX& y) {
+void DelassusOperator::multiply(const VecX& x, VecX& y, const RowRange& range) {
   y.resize(rows_.count());
   if (pair_values_.empty()) {
-    gather(x);
-    scatter(y);
+    gather(x, range.blocks);
+    scatter(y, range.begin, range.end);
   } else {
-    gather_pairs(x);
-    scatter_pairs(y);
+    gather_pairs(x, range.blocks);
+    scatter_pairs(y, range.begin, range.end);
   }
+}
+
+void DelassusOperator::multiply(const VecX& x, VecX& y) {
+  multiply(x, y, {0, rows_.count(), all_blocks_});
 }
 
 }  // namespace orthant::internal

@@ -7,6 +7,9 @@
 // draw some below zero is taken whole and projected, so that all of these leave at once; rows at
 // zero that want to push come in with the next direction. Neither starts CG anew: each direction is
 // made conjugate to the step last taken, which few rows more or less hardly change.
+// Rows are kept in the order of row_order.hpp and work is cut into parts of whole pairs: threads
+// take parts, the members of a team have ranges of them, and sums go over parts in order. The same
+// bits for any number of either; members know others' rows at a look alone.
 #include "solver/pair_blocks.hpp"
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include "solver/delassus_operator.hpp"
 #include "solver/lanes.hpp"
 #include "solver/pair_groups.hpp"
+#include "solver/row_cut.hpp"
 #include "solver/small_block.hpp"
 
 namespace orthant {
@@ -27,6 +31,7 @@ using internal::DelassusOperator;
 using internal::kMaxBlock;
 using internal::nonnegative_block;
 using internal::PairGroup;
+using internal::RowPart;
 using internal::solve_subset;
 using Small = double[kMaxBlock];
 
@@ -46,9 +51,9 @@ struct Sums {
 struct PairBlocksWork {
   DelassusOperator N;
   internal::PairGroups pairs;
-  VecX x, g, r, d, Nd, z;
-  std::vector<double> partial;
-  std::vector<Sums> sums;
+  internal::RowCut cut;
+  VecX x, g, r, d, Nd, z;  // of rows in their order; current on own ones alone
+  std::vector<Sums> sums;  // by part
   JudgeWorkspace judge;
   Solution candidate;
 };
@@ -76,22 +81,27 @@ class PairBlocks {
     start();
     if (!look()) {
       active_set_cg();
-      if (!best_.converged() && !best_.exhausted() && w_.x.allFinite()) (void)look();
+      if (!best_.converged() && !best_.exhausted()) (void)look();
     }
     return best_.result();
   }
 
  private:
   void start() {
-    w_.pairs.build(w_.N.rows(), w_.N.inverse(), settings_.regularise);
-    w_.x = best_.answer().lambda.cwiseQuotient(w_.N.rows().scale()).cwiseMax(0.0);
-    w_.r = w_.N.rows().constant();
-    multiply(w_.x, w_.g);
+    const internal::ScaledRows& rows = w_.N.rows();
+    const Index n = rows.count();
+    w_.pairs.build(rows, w_.N.inverse(), settings_.regularise);
+    w_.cut.build(n >= kTogetherRows ? team() : nullptr, w_.N, w_.pairs);
+    w_.x.resize(n);
+    for (Index i = 0; i < n; ++i)
+      w_.x[i] = std::max(best_.answer().lambda[rows.row_of(i)] / rows.scale()[i], 0.0);
+    w_.r = rows.constant();
+    multiply_all(w_.x, w_.g);
     w_.g += w_.r;
     // A warm start that is worse than nothing is dropped.
-    if (w_.x.squaredNorm() > 0) {
+    if (!w_.x.isZero(0)) {
       const double warm = natural_error(w_.x, w_.g);
-      const VecX zero = VecX::Zero(w_.x.size());
+      const VecX zero = VecX::Zero(n);
       if (natural_error(zero, w_.r) < warm) {
         w_.x = zero;
         w_.g = w_.r;
@@ -99,78 +109,110 @@ class PairBlocks {
     }
   }
 
-  /// term(i, both, sums) for rows i and i + 1, or for the last row alone, in one pass; chunks are
-  /// joined in order, so with the same bits for any threads.
+  /// body(part, where the next one begins, its number) for the parts of this process.
+  template <class Body>
+  void each_part(Body&& body) {
+    const std::vector<RowPart>& parts = w_.pairs.parts;
+    const std::size_t first = w_.cut.first_part();
+    parallel_for(w_.cut.last_part() - first, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin + first; k < end + first; ++k) body(parts[k], parts[k + 1], k);
+    });
+  }
+
+  /// Sums of term(part, end) over all parts, of this process and others.
   template <class Term>
-  Sums row_sums(Term&& term) {
-    const auto count = static_cast<std::size_t>(w_.x.size());
-    w_.sums.assign(chunk_count(count, 4 * kGrain), Sums{});
-    parallel_for_chunks(count, 4 * kGrain,
-                        [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-                          Sums s;
-                          std::size_t i = begin;
-                          for (; i + 2 <= end; i += 2) term(i, true, s);
-                          if (i < end) term(i, false, s);
-                          w_.sums[chunk] = s;
-                        });
+  Sums part_sums(Term&& term) {
+    w_.sums.assign(w_.pairs.part_count(), Sums{});
+    each_part([&](const RowPart& part, const RowPart& end, std::size_t k) {
+      w_.sums[k] = term(part, end);
+    });
+    if (w_.cut.team() != nullptr && w_.cut.team()->fast_sums())
+      w_.cut.join(w_.sums);
+    else
+      w_.cut.gather_parts(w_.sums.data(), sizeof(Sums));
     Sums total;
     for (const Sums& s : w_.sums) total.add(s);
     return total;
   }
 
+  /// The same of term(i, both, sums) for rows i and i + 1, or for the last row of a part alone.
   template <class Term>
-  double sum(Index n, Term&& term) {
-    return parallel_sum(static_cast<std::size_t>(n), 4 * kGrain, w_.partial,
-                        [&](std::size_t i) { return term(static_cast<Index>(i)); });
+  static Sums sum_rows(const RowPart& part, const RowPart& end, Term&& term) {
+    Sums s;
+    Index i = part.row;
+    for (; i + 2 <= end.row; i += 2) term(i, true, s);
+    if (i < end.row) term(i, false, s);
+    return s;
+  }
+  template <class Term>
+  Sums row_sums(Term&& term) {
+    return part_sums(
+        [&](const RowPart& part, const RowPart& end) { return sum_rows(part, end, term); });
+  }
+
+  template <class Term>
+  double sum(Term&& term) {
+    return part_sums([&](const RowPart& part, const RowPart& end) {
+             Sums s;
+             for (Index i = part.row; i < end.row; ++i) s.first[0] += term(i);
+             return s;
+           })
+        .first[0];
   }
   double dot(const VecX& a, const VecX& b) {
-    return sum(static_cast<Index>(a.size()), [&](Index i) { return a[i] * b[i]; });
+    return sum([&](Index i) { return a[i] * b[i]; });
   }
   double natural_error(const VecX& x, const VecX& g) {
-    return sum(static_cast<Index>(x.size()), [&](Index i) {
+    return sum([&](Index i) {
       const double e = std::min(x[i], g[i]);
       return e * e;
     });
   }
-  void multiply(const VecX& x, VecX& y) {
+  /// y = N x on own rows.
+  void multiply(VecX& x, VecX& y) {
+    if (w_.cut.team() == nullptr) return multiply_all(x, y);
+    w_.cut.refresh(x);
+    w_.N.multiply(x, y, w_.cut.range());
+    best_.work += w_.N.work();
+  }
+  void multiply_all(const VecX& x, VecX& y) {
     w_.N.multiply(x, y);
     best_.work += w_.N.work();
   }
 
-  /// Calls change(rows, G, m, y) for each group, y = x of its rows as it comes in; out = y after
-  /// it.
+  /// Calls change(first row, G, m, y) for each group, y = x of its rows as it comes in; out = y
+  /// after it.
   template <class Change>
   void each_block(const VecX& x, VecX& out, Change&& change) {
     out.resize(x.size());
-    parallel_for(w_.pairs.groups.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const PairGroup& group = w_.pairs.groups[k];
-        const Index* rows = w_.pairs.order.data() + group.begin;
+    each_part([&](const RowPart& part, const RowPart& end, std::size_t) {
+      for (Index k = part.group; k < end.group; ++k) {
+        const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(k)];
         Small y;
-        for (int i = 0; i < group.size; ++i) y[i] = x[rows[i]];
-        change(rows, w_.pairs.matrices.data() + group.matrix, group.size, y);
-        for (int i = 0; i < group.size; ++i) out[rows[i]] = y[i];
+        std::copy_n(x.data() + group.begin, group.size, y);
+        change(group.begin, w_.pairs.matrices.data() + group.matrix, group.size, y);
+        std::copy_n(y, group.size, out.data() + group.begin);
       }
     });
   }
 
   /// out = the block projected gradient step of length alpha from x.
   void block_step(const VecX& x, const VecX& g, double alpha, VecX& out) {
-    each_block(x, out, [&](const Index* rows, const double* G, int m, double* y) {
+    each_block(x, out, [&](Index row, const double* G, int m, double* y) {
       Small c;
       block_product(G, m, y, c);
-      for (int i = 0; i < m; ++i) c[i] -= alpha * g[rows[i]];
+      for (int i = 0; i < m; ++i) c[i] -= alpha * g[row + i];
       nonnegative_block(G, m, c, y);
     });
   }
 
   /// d = the nearest to x + t d that is nowhere negative, in the metric of the blocks, less x.
   void project(double t) {
-    each_block(w_.x, w_.d, [&](const Index* rows, const double* G, int m, double* y) {
+    each_block(w_.x, w_.d, [&](Index row, const double* G, int m, double* y) {
       Small full, c;
       bool below = false;
       for (int i = 0; i < m; ++i) {
-        const double moved = y[i] + t * w_.d[rows[i]];
+        const double moved = y[i] + t * w_.d[row + i];
         full[i] = moved;
         below |= moved < 0;
       }
@@ -186,76 +228,91 @@ class PairBlocks {
   /// z = inverse of the blocks restricted to the face, times g there; 0 elsewhere. Returns z·Nd.
   double precondition() {
     w_.z.resize(w_.x.size());
-    const Lanes zero = {};
-    const double most = let_in_ ? 0.0 : -HUGE_VAL;
-    const Sums lone =
-        row_sums([=, x = w_.x.data(), g = w_.g.data(), inverse = w_.pairs.lone.data(),
-                  Nd = w_.Nd.data(), z = w_.z.data()](std::size_t i, bool both, Sums& s) {
-          const Lanes gi = load_lanes(g + i, both);
-          const auto face = (load_lanes(x + i, both) > 0.0) | (gi < most);
-          const Lanes zi = face ? gi * load_lanes(inverse + i, both) : zero;
-          store_lanes(z + i, zi, both);
-          s.first += zi * load_lanes(Nd + i, both);
-        });
-    return lone.first[0] + lone.first[1] + precondition_blocks();
+    const Sums s = part_sums([&](const RowPart& part, const RowPart& end) {
+      Sums sums = precondition_lone(part, end);
+      for (Index k = part.block; k < end.block; ++k)
+        sums.second[0] += precondition_block(
+            w_.pairs
+                .groups[static_cast<std::size_t>(w_.pairs.blocks[static_cast<std::size_t>(k)])]);
+      return sums;
+    });
+    return s.first[0] + s.first[1] + s.second[0];
   }
 
-  double precondition_blocks() {
-    return parallel_sum(w_.pairs.blocks.size(), kGrain, w_.partial, [&](std::size_t k) {
-      const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(w_.pairs.blocks[k])];
-      const Index* rows = w_.pairs.order.data() + group.begin;
-      const int m = group.size;
-      const double* G = w_.pairs.matrices.data() + group.matrix;
-      Small b, y;
-      unsigned in = 0;
-      bool let_in = false;
-      for (int i = 0; i < m; ++i) {
-        b[i] = w_.g[rows[i]];
-        if (w_.x[rows[i]] > 0)
-          in |= 1u << i;
-        else
-          let_in |= let_in_blocks_ && w_.g[rows[i]] < 0;
-      }
-      if (let_in) {  // which of them comes in is up to all rows of the block
-        Small c;
-        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]];
-        block_product(G, m, y, c);
-        for (int i = 0; i < m; ++i) c[i] -= b[i];
-        nonnegative_block(G, m, c, y);
-        for (int i = 0; i < m; ++i) y[i] = w_.x[rows[i]] - y[i];
-      } else {
-        solve_subset(G, m, in, b, y);
-      }
-      double sum = 0;
-      for (int i = 0; i < m; ++i) {
-        w_.z[rows[i]] = y[i];
-        sum += w_.z[rows[i]] * w_.Nd[rows[i]];
-      }
-      return sum;
-    });
+  Sums precondition_lone(const RowPart& part, const RowPart& end) {
+    const Lanes zero = {};
+    const double most = let_in_ ? 0.0 : -HUGE_VAL;
+    return sum_rows(part, end,
+                    [=, x = w_.x.data(), g = w_.g.data(), inverse = w_.pairs.lone.data(),
+                     Nd = w_.Nd.data(), z = w_.z.data()](Index i, bool both, Sums& s) {
+                      const Lanes gi = load_lanes(g + i, both);
+                      const auto face = (load_lanes(x + i, both) > 0.0) | (gi < most);
+                      const Lanes zi = face ? gi * load_lanes(inverse + i, both) : zero;
+                      store_lanes(z + i, zi, both);
+                      s.first += zi * load_lanes(Nd + i, both);
+                    });
+  }
+
+  double precondition_block(const PairGroup& group) {
+    const int m = group.size;
+    const double* G = w_.pairs.matrices.data() + group.matrix;
+    const double *x = w_.x.data() + group.begin, *g = w_.g.data() + group.begin;
+    Small y;
+    unsigned in = 0;
+    bool let_in = false;
+    for (int i = 0; i < m; ++i) {
+      if (x[i] > 0)
+        in |= 1u << i;
+      else
+        let_in |= let_in_blocks_ && g[i] < 0;
+    }
+    if (let_in) {  // which of them comes in is up to all rows of the block
+      Small c;
+      block_product(G, m, x, c);
+      for (int i = 0; i < m; ++i) c[i] -= g[i];
+      std::copy_n(x, m, y);
+      nonnegative_block(G, m, c, y);
+      for (int i = 0; i < m; ++i) y[i] = x[i] - y[i];
+    } else {
+      solve_subset(G, m, in, g, y);
+    }
+    double sum = 0;
+    for (int i = 0; i < m; ++i) {
+      w_.z[group.begin + i] = y[i];
+      sum += y[i] * w_.Nd[group.begin + i];
+    }
+    return sum;
   }
 
   /// dᵀGd
   double block_norm(const VecX& d) {
-    double total = 0;
-    for (const PairGroup& group : w_.pairs.groups) {
-      const Index* rows = w_.pairs.order.data() + group.begin;
-      const double* G = w_.pairs.matrices.data() + group.matrix;
-      for (int i = 0; i < group.size; ++i)
-        for (int j = 0; j < group.size; ++j)
-          total += d[rows[i]] * G[i * group.size + j] * d[rows[j]];
-    }
-    return total;
+    return part_sums([&](const RowPart& part, const RowPart& end) {
+             Sums s;
+             for (Index k = part.group; k < end.group; ++k) {
+               const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(k)];
+               const double *G = w_.pairs.matrices.data() + group.matrix,
+                            *own = d.data() + group.begin;
+               for (int i = 0; i < group.size; ++i)
+                 for (int j = 0; j < group.size; ++j)
+                   s.first[0] += own[i] * G[i * group.size + j] * own[j];
+             }
+             return s;
+           })
+        .first[0];
   }
 
   /// Exact gradient, the judge; true when done.
   bool look() {
-    multiply(w_.x, w_.g);
+    w_.cut.gather(w_.x);
+    if (!w_.x.allFinite()) return true;
+    multiply_all(w_.x, w_.g);
     w_.g += w_.r;
+    const internal::ScaledRows& rows = w_.N.rows();
     Solution& s = w_.candidate;
     s.v = scale_.v_free + w_.N.motion();
     s.gamma.resize(0);
-    s.lambda = w_.x.cwiseProduct(w_.N.rows().scale());
+    s.lambda.resize(rows.count());
+    for (Index i = 0; i < rows.count(); ++i) s.lambda[rows.row_of(i)] = w_.x[i] * rows.scale()[i];
     looked_residual_ = best_.consider(s);
     return best_.converged() || best_.exhausted();
   }
@@ -267,6 +324,7 @@ class PairBlocks {
     const VecX x = w_.x, g = w_.g;
     w_.x = VecX::Ones(n);  // so that the preconditioner takes every row
     w_.Nd = VecX::Zero(n);
+    w_.z = VecX::Zero(n);
     w_.d.resize(n);
     for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
     double eigenvalue = 1;
@@ -291,7 +349,7 @@ class PairBlocks {
   Wishes advance(double t) {
     const Lanes zero = {};
     const Sums s = row_sums([=, x = w_.x.data(), g = w_.g.data(), d = w_.d.data(),
-                             Nd = w_.Nd.data()](std::size_t i, bool both, Sums& sums) {
+                             Nd = w_.Nd.data()](Index i, bool both, Sums& sums) {
       const Lanes moved = load_lanes(x + i, both) + t * load_lanes(d + i, both);
       const Lanes gi = load_lanes(g + i, both) + t * load_lanes(Nd + i, both);
       store_lanes(x + i, moved > 0.0 ? moved : zero, both);
@@ -322,30 +380,33 @@ class PairBlocks {
     return curve > 0 ? std::clamp(-gd / curve, 0.0, 1.0) : 0.0;
   }
 
-  /// d = beta d − z on the face, 0 elsewhere; returns g·d.
-  double next_direction(double beta) {
-    const Lanes zero = {};
-    const Sums s = row_sums([=, z = w_.z.data(), g = w_.g.data(), d = w_.d.data()](
-                                std::size_t i, bool both, Sums& sums) {
-      const Lanes zi = load_lanes(z + i, both);
-      const Lanes di = zi != 0.0 ? beta * load_lanes(d + i, both) - zi : zero;
-      store_lanes(d + i, di, both);
-      sums.first += load_lanes(g + i, both) * di;
+  /// d = beta d − z on the face, 0 elsewhere.
+  void next_direction(double beta) {
+    each_part([&](const RowPart& part, const RowPart& end, std::size_t) {
+      const Lanes zero = {};
+      const double* z = w_.z.data();
+      double* d = w_.d.data();
+      (void)sum_rows(part, end, [=](Index i, bool both, Sums&) {
+        const Lanes zi = load_lanes(z + i, both);
+        store_lanes(d + i, zi != 0.0 ? beta * load_lanes(d + i, both) - zi : zero, both);
+      });
     });
-    return s.first[0] + s.first[1];
   }
 
-  /// dᵀNd, and how far along d no row is drawn below zero.
-  double curvature(double& furthest) {
+  /// Of the direction d: g·d, dᵀNd, and how far along it no row is drawn below zero.
+  struct Course {
+    double gd, dNd, furthest;
+  };
+  Course course() {
     const Lanes never = {HUGE_VAL, HUGE_VAL};
-    const Sums s = row_sums([=, x = w_.x.data(), d = w_.d.data(), Nd = w_.Nd.data()](
-                                std::size_t i, bool both, Sums& sums) {
+    const Sums s = row_sums([=, x = w_.x.data(), g = w_.g.data(), d = w_.d.data(),
+                             Nd = w_.Nd.data()](Index i, bool both, Sums& sums) {
       const Lanes di = load_lanes(d + i, both);
-      sums.first += di * load_lanes(Nd + i, both);
+      sums.first += load_lanes(g + i, both) * di;
+      sums.second += di * load_lanes(Nd + i, both);
       sums.least = least(sums.least, di < 0.0 ? load_lanes(x + i, both) / -di : never);
     });
-    furthest = std::min(s.least[0], s.least[1]);
-    return s.first[0] + s.first[1];
+    return {s.first[0] + s.first[1], s.second[0] + s.second[1], std::min(s.least[0], s.least[1])};
   }
 
   void active_set_cg() {
@@ -359,12 +420,12 @@ class PairBlocks {
       let_in_ = settings_.release * wish.to_push > wish.of_pushing;
       let_in_blocks_ = wish.to_push > wish.of_pushing;
       const double zNd = precondition(), beta = dNd > 0 ? zNd / dNd : 0.0;
-      const double gd = next_direction(beta);
+      next_direction(beta);
       multiply(w_.d, w_.Nd);
-      double furthest = 0;
-      dNd = curvature(furthest);
-      double t = dNd > 0 ? -gd / dNd : 0.0;
-      if (!(t > 0 && t <= furthest)) t = projected_step(t, gradient_length, dNd);
+      const Course c = course();
+      dNd = c.dNd;
+      double t = dNd > 0 ? -c.gd / dNd : 0.0;
+      if (!(t > 0 && t <= c.furthest)) t = projected_step(t, gradient_length, dNd);
       wish = advance(t);
       const double total = wish.of_pushing + wish.to_push;
       if (!std::isfinite(total)) return;

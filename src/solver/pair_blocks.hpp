@@ -28,6 +28,9 @@ struct PairBlocksSettings {
   int max_rounds = 60;
 };
 
+/// Rows from which on the members of a team make the iterations of one problem together.
+inline constexpr Index kTogetherRows = 4096;
+
 struct PairBlocksWork;
 using PairBlocksWorkspace = Scratch<PairBlocksWork>;
 

@@ -2,17 +2,23 @@
 // solver/scaled_rows.cpp: (problem, scale) => J, r. See the header.
 #include "solver/scaled_rows.hpp"
 
+#include <cmath>
+
 namespace orthant::internal {
 
-void ScaledRows::build(const CanonicalProblem& p, const ProblemScale& scale) {
+void ScaledRows::build(const CanonicalProblem& p, const ProblemScale& scale,
+                       std::span<const Index> blocks) {
   entries_.clear();
   J_.clear();
   begin_.assign(1, 0);
-  scale_ = scale.tau.cwiseSqrt();
-  for (Index c = 0; c < p.D.row_block_count(); ++c) {
+  row_of_.clear();
+  scale_.resize(p.row_count());
+  for (const Index c : blocks) {
     const Index dim = p.D.dim(c);
     for (Index i = 0; i < dim; ++i) {
-      const double s = scale_[p.D.row_begin(c) + i];
+      const Index row = p.D.row_begin(c) + i;
+      const double s = scale_[count()] = std::sqrt(scale.tau[row]);
+      row_of_.push_back(row);
       const double* a = p.D.values(c);
       for (const BlockRows::Entry& e : p.D.entries(c)) {
         entries_.push_back({e.block, e.column, e.width, J_.size()});
@@ -23,7 +29,7 @@ void ScaledRows::build(const CanonicalProblem& p, const ProblemScale& scale) {
     }
   }
   multiply(scale.v_free, constant_);
-  constant_ += p.b.cwiseProduct(scale_);
+  for (Index i = 0; i < count(); ++i) constant_[i] += p.b[row_of_[i]] * scale_[i];
 }
 
 void ScaledRows::multiply(const VecX& u, VecX& y) const {

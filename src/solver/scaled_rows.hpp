@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/scaled_rows.hpp: orthant rows of a problem in velocity blocks => rows scaled by the
-// judge's step, one by one.
+// judge's step, one by one, in an order of their own.
 //
 //   J = S D,   r = S (D v_free + b),   S² = τ:   N = J H⁻¹ Jᵀ has a unit diagonal,   λ = S x
 #pragma once
@@ -20,9 +20,11 @@ class ScaledRows {
     std::size_t at;
   };
 
-  void build(const CanonicalProblem& p, const ProblemScale& scale);
+  /// `blocks`: the row blocks of D in the order wanted.
+  void build(const CanonicalProblem& p, const ProblemScale& scale, std::span<const Index> blocks);
 
   Index count() const { return static_cast<Index>(begin_.size()) - 1; }
+  Index row_of(Index i) const { return row_of_[i]; }  ///< in the problem
   std::span<const Entry> entries(Index i) const {
     return {entries_.data() + begin_[i], begin_[i + 1] - begin_[i]};
   }
@@ -37,6 +39,7 @@ class ScaledRows {
  private:
   std::vector<Entry> entries_;
   std::vector<std::size_t> begin_ = {0};  // of each row in entries_
+  std::vector<Index> row_of_;
   std::vector<double> J_;
   VecX scale_, constant_;
 };

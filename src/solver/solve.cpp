@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/check_settings.hpp"
+#include "base/team.hpp"
 #include "orthant/solver/solve_fields.hpp"
 #include "solver/island.hpp"
 #include "solver/lone_block.hpp"
@@ -93,14 +94,21 @@ struct IslandTotals {
   Residual parts;
 };
 
-void add_up(const IslandRun& run, IslandTotals& totals) {
-  totals.spent += run.spent;
-  const bool failed = run.outcome != Outcome::Converged;
-  const double hardness = failed ? std::numeric_limits<double>::infinity() : run.spent;
+/// How one island ended.
+struct IslandEnd {
+  double spent = 0;
+  Outcome outcome = Outcome::NotFinite;
+  Method method = Method::Automatic;
+};
+
+void add_up(const IslandEnd& end, IslandTotals& totals, SolveReport& report) {
+  totals.spent += end.spent;
+  const bool failed = end.outcome != Outcome::Converged;
+  const double hardness = failed ? std::numeric_limits<double>::infinity() : end.spent;
   if (hardness > totals.hardest) {
     totals.hardest = hardness;
-    run.report.method = run.method;
-    totals.outcome = run.outcome;
+    report.method = end.method;
+    totals.outcome = end.outcome;
   }
 }
 
@@ -110,43 +118,148 @@ struct Start {
   bool given;  // the same, or at least its velocities
 };
 
-/// Solves every island, from x into x; islands of one block in place where `closed_form`.
-IslandTotals solve_islands(const CanonicalProblem& p, const VelocitySolver& inverse,
-                           const SolveSettings& settings, MethodLimits limits, Start start,
-                           bool closed_form, SolveWorkspace::Impl& work, Solution& x,
-                           SolveReport& report) {
-  IslandTotals totals;
-  const IslandSplit& split = work.split;
-  for (Index i = 0; i < split.count; ++i) {
-    if (closed_form && split.blocks_of(i).size() == 1 && split.joints_of(i).empty()) {
-      const Index c = split.blocks_of(i)[0];
-      if (solve_lone_block(p, work.scale, inverse, c, split.offsets[c], x)) {
-        ++totals.closed_forms;
-        continue;
-      }
-    }
-    if (split.count == 1 && split.lone_velocities.empty()) {
-      IslandRun run{p, work.scale, 0,        settings,   limits,     work,
-                    x, report,     &inverse, start.warm, start.given};
-      solve_island(run);
-      add_up(run, totals);
-      totals.judged = run.judged;
-      totals.parts = run.parts;
-      break;
-    }
+/// One problem while its islands are solved.
+struct Islands {
+  const CanonicalProblem& p;
+  const VelocitySolver& inverse;
+  const SolveSettings& settings;
+  MethodLimits limits;
+  Start start;
+  bool closed_form;  // islands of one block are solved in place
+  SolveWorkspace::Impl& work;
+
+  bool is_lone_block(Index i) const {
+    return closed_form && work.split.blocks_of(i).size() == 1 && work.split.joints_of(i).empty();
+  }
+  /// By itself, from x into work.island_x.
+  IslandEnd solve(Index i, const Solution& x, SolveReport& report) {
     extract_island(p, work.split, i, work.island);
-    gather_scale(p, split, i, work.scale, work.island_scale);
-    gather_solution(p, split, i, x, work.island_x);
+    gather_scale(p, work.split, i, work.scale, work.island_scale);
+    gather_solution(p, work.split, i, x, work.island_x);
     IslandRun run{
         work.island, work.island_scale, i,      settings, limits,
         work,        work.island_x,     report, nullptr,  start.warm && has_impulses(work.island_x),
         start.given};
     solve_island(run);
-    scatter_solution(p, split, i, work.island_x, x);
-    add_up(run, totals);
-    if (settings.work_limit > 0) {
-      limits.work_limit = std::max(settings.work_limit - totals.spent, 1.0);
+    return {run.spent, run.outcome, run.method};
+  }
+};
+
+// --- islands over a team ---
+
+/// A member solves the whole of it; large ones in space all make together (solver/row_cut.hpp).
+bool is_for_one(const Islands& islands, Index i) {
+  const std::span<const Index> blocks = islands.work.split.blocks_of(i);
+  if (islands.is_lone_block(i)) return false;
+  const std::span<const Index> bodies = islands.work.split.velocities_of(i);
+  return !(static_cast<Index>(blocks.size()) >= kTogetherRows && !bodies.empty() &&
+           islands.p.H.block_size(bodies[0]) == 6 &&
+           islands.p.laws[static_cast<std::size_t>(blocks[0])].kind == LawKind::Orthant);
+}
+
+/// The islands of this member => what has become of those of all, in their order. Islands in a row
+/// whose work, as their size says, is a fair share; one that has not moved sends no answer.
+std::vector<std::byte> solve_shared(Islands islands, Team& team, const Solution& x) {
+  const IslandSplit& split = islands.work.split;
+  const auto weight = [&](Index i) {
+    const auto rows = static_cast<double>(split.blocks_of(i).size() + split.joints_of(i).size());
+    return is_for_one(islands, i) ? rows * std::sqrt(rows) : 0.0;
+  };
+  double all = 0, sum = 0;
+  for (Index i = 0; i < split.count; ++i) all += weight(i);
+  std::vector<std::byte> mine;
+  const TeamScope alone(nullptr);
+  for (Index i = 0; i < split.count; ++i) {
+    const double own = weight(i), middle = sum + 0.5 * own;
+    sum += own;
+    const auto rank = std::min(static_cast<int>(team.size() * (middle / all)), team.size() - 1);
+    if (own == 0 || rank != team.rank()) continue;
+    SolveReport report;
+    put(mine, islands.solve(i, x, report));
+    put(mine, report.iterations);
+    put(mine, report.attempts.size());
+    for (const Attempt& attempt : report.attempts) put(mine, attempt);
+    const Solution& now = islands.work.island_x;
+    Solution& before = islands.work.found;
+    gather_solution(islands.p, split, i, x, before);
+    const bool moved =
+        now.v != before.v || now.gamma != before.gamma || now.lambda != before.lambda;
+    put(mine, moved);
+    if (!moved) continue;
+    for (const VecX* part : {&now.v, &now.gamma, &now.lambda})
+      for (const double number : *part) put(mine, number);
+  }
+  return team.gather(mine);
+}
+
+/// The next of solve_shared(), from where x is the start of the island into x.
+IslandEnd take_shared(Islands& islands, Index i, const std::byte*& at, Solution& x,
+                      SolveReport& report) {
+  IslandEnd end;
+  take(at, end);
+  int iterations = 0;
+  take(at, iterations);
+  report.iterations += iterations;
+  std::size_t attempts = 0;
+  take(at, attempts);
+  for (; attempts > 0; --attempts) take(at, report.attempts.emplace_back());
+  bool moved = false;
+  take(at, moved);
+  if (!moved) return end;
+  Solution& own = islands.work.island_x;
+  gather_solution(islands.p, islands.work.split, i, x, own);
+  for (VecX* part : {&own.v, &own.gamma, &own.lambda})
+    for (double& number : *part) take(at, number);
+  scatter_solution(islands.p, islands.work.split, i, own, x);
+  return end;
+}
+
+/// Solves every island, from x into x.
+IslandTotals solve_islands(Islands islands, Solution& x, SolveReport& report) {
+  IslandTotals totals;
+  const CanonicalProblem& p = islands.p;
+  SolveWorkspace::Impl& work = islands.work;
+  const IslandSplit& split = work.split;
+  const SolveSettings& settings = islands.settings;
+  // A budget of work is spent island by island, each knowing what is left.
+  const bool shared = team() != nullptr && split.count > 1 && settings.work_limit == 0;
+  std::vector<std::byte> answers;
+  if (shared) answers = solve_shared(islands, *team(), x);
+  const std::byte* next = answers.data();
+  for (Index i = 0; i < split.count; ++i) {
+    if (islands.is_lone_block(i)) {
+      const Index c = split.blocks_of(i)[0];
+      if (solve_lone_block(p, work.scale, islands.inverse, c, split.offsets[c], x)) {
+        ++totals.closed_forms;
+        continue;
+      }
     }
+    if (split.count == 1 && split.lone_velocities.empty()) {
+      IslandRun run{p,
+                    work.scale,
+                    0,
+                    settings,
+                    islands.limits,
+                    work,
+                    x,
+                    report,
+                    &islands.inverse,
+                    islands.start.warm,
+                    islands.start.given};
+      solve_island(run);
+      add_up({run.spent, run.outcome, run.method}, totals, report);
+      totals.judged = run.judged;
+      totals.parts = run.parts;
+      break;
+    }
+    if (shared && is_for_one(islands, i)) {
+      add_up(take_shared(islands, i, next, x, report), totals, report);
+      continue;
+    }
+    add_up(islands.solve(i, x, report), totals, report);
+    scatter_solution(p, split, i, work.island_x, x);
+    if (settings.work_limit > 0)
+      islands.limits.work_limit = std::max(settings.work_limit - totals.spent, 1.0);
   }
   for (const Index block : split.lone_velocities) {
     const Index at = p.H.block_begin(block), n = p.H.block_size(block);
@@ -176,6 +289,9 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
   report.iterations = 0;
   report.attempts.clear();
   check(p, settings);
+  if (settings.time_limit > 0 && team() != nullptr)
+    throw Error("solve settings.time_limit",
+                "cannot be kept on several ranks: their clocks differ");
   check_method(p, settings, work);
   SolveTrace* trace =
       settings.trace != nullptr && settings.trace->explain ? settings.trace : nullptr;
@@ -214,7 +330,7 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
   Index closed_forms = 0;
   for (bool closed_form = automatic;; closed_form = false) {
     const IslandTotals totals =
-        solve_islands(p, inverse, settings, limits, {warm, given}, closed_form, work, x, report);
+        solve_islands({p, inverse, settings, limits, {warm, given}, closed_form, work}, x, report);
     closed_forms = totals.closed_forms;
     const bool judged = totals.judged && free != nullptr;
     if (!judged) {

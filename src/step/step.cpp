@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/team.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
@@ -122,6 +123,7 @@ StepReport run_step(const Model& model, const Parameters& parameters, const Step
   StepReport report;
   StepRun run{model, parameters, settings, u, state, warm, workspace.impl(), report, record, fluid};
   check_arguments(run);
+  if (Team* all = team()) ++all->steps;
   if (record != nullptr) {
     record->before = state;
     record->u = u;

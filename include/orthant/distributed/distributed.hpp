@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// distributed/distributed.hpp: one run on many ranks of MPI.
+// distributed/distributed.hpp: one run on many ranks of MPI, in one of two ways, with the same bits
+// for any number of ranks.
 //
-// Every rank loads the scene and holds its model; the bodies are cut into parts, and a rank finds
-// the contacts, fills the rows and sweeps the cells of its part alone, with copies of the bodies of
-// others that are near (ghosts). The cells of a sweep are those of a run in one process, and sums
-// over ranks are exact: the same bits for any number of ranks. A step that is no crowd of contacts
-// in cells is made whole on every rank. docs/scale.md has the method, its cost and its limits.
+// DistributedRun, for crowds: every rank loads the scene and holds its model; the bodies are cut
+// into parts, and a rank finds the contacts, fills the rows and sweeps the cells of its part alone,
+// with copies of the bodies of others that are near (ghosts). The cells of a sweep are those of a
+// run in one process, and sums over ranks are exact. A step that is no crowd of contacts in cells
+// is made whole on every rank. RankTeam, for everything else: every rank makes the whole run, and
+// the narrow phase, islands and the iterations of large frictionless islands are shared out.
+// docs/scale.md has the methods, their cost and their limits.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,11 +41,12 @@ class MpiSession {
 
 /// What a rank sent and did, since the beginning.
 struct DistributedCounts {
-  std::int64_t steps = 0, whole_steps = 0;       ///< all; of them made whole on every rank
-  std::int64_t cuts = 0;                         ///< times the bodies were shared out
-  std::int64_t messages = 0, bytes = 0;          ///< sent to other ranks, point to point
-  std::int64_t reductions = 0;                   ///< small sums and maxima over all
-  std::int64_t gathers = 0, gathered_bytes = 0;  ///< of the whole state: frames, checkpoints, cuts
+  std::int64_t steps = 0, whole_steps = 0;  ///< all; of them made whole on every rank
+  std::int64_t cuts = 0;                    ///< times the bodies were shared out
+  std::int64_t messages = 0, bytes = 0;     ///< sent to other ranks, point to point
+  std::int64_t reductions = 0;              ///< small sums and maxima over all
+  /// Of the whole state (frames, checkpoints, cuts); of a team all that everyone is to know.
+  std::int64_t gathers = 0, gathered_bytes = 0;
   double imbalance =
       0;  ///< of the last cut: contacts and bodies of the fullest rank over the mean - 1
 };
@@ -49,8 +54,10 @@ struct DistributedCounts {
 /// The steps of a run, on all ranks of MPI_COMM_WORLD.
 class DistributedRun {
  public:
-  /// Called by all ranks with the same scene. Throws Error, on all of them, where it is of a kind
-  /// that cannot be shared out.
+  /// What the scene has that cannot be shared out in parts; empty: nothing.
+  static std::string why_not(const LoadedScene& scene);
+
+  /// Called by all ranks with the same scene. Throws Error, on all of them, where why_not().
   explicit DistributedRun(const LoadedScene& scene);
   ~DistributedRun();
 
@@ -63,6 +70,26 @@ class DistributedRun {
   void cancel();
 
   const DistributedCounts& counts() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// All ranks of MPI_COMM_WORLD as members of a team: they make the same calls with the same
+/// arguments.
+class RankTeam {
+ public:
+  /// `fast_sums`: sums of an iteration are added up rank by rank. Fewer bytes, and bits that depend
+  /// on the number of ranks.
+  explicit RankTeam(bool fast_sums = false);
+  ~RankTeam();
+
+  Team* team();  ///< for RunOptions
+  /// Steps within `work` are shared out.
+  void together(const std::function<void()>& work);
+
+  DistributedCounts counts() const;
 
  private:
   struct Impl;

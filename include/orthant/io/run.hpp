@@ -17,6 +17,8 @@
 
 namespace ORTHANT_EXPORT orthant {
 
+class Team;
+
 /// Who makes the steps of a run; by default step() in this process does.
 class RunStepper {
  public:
@@ -33,6 +35,9 @@ struct RunOptions {
   std::optional<std::int64_t> steps = {};  ///< end after this step instead of the scene's
   std::optional<double> time = {};         ///< end at this time [s]
   RunStepper* stepper = nullptr;           ///< records no contacts, energies of the frames alone
+  /// Processes that make the same run together; the first of them records it, the others write
+  /// nothing. Null: alone.
+  Team* team = nullptr;
 };
 
 /// Numbers of a run so far, over all its sessions.

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/background.hpp"
+#include "base/team.hpp"
 #include "io/run/checkpoint.hpp"
 #include "io/run/growing_bodies.hpp"
 #include "io/run/hdf5_data.hpp"
@@ -87,6 +88,7 @@ struct SceneRun::Impl {
   State state;
   WarmStart warm;
   RunStepper* stepper = nullptr;
+  Team* team = nullptr;
   StepWorkspace workspace;
   StepRecord record;
   VecX u;
@@ -97,7 +99,24 @@ struct SceneRun::Impl {
   io::Recorder recorder{scene, growing, folder};
   Background writer;  // the last member: it ends before what it reads
 
+  bool records() const { return team == nullptr || team->rank() == 0; }
+  /// Of all members, when the first of them looks.
+  bool resumes() const {
+    const bool here = is_run(folder);
+    if (team == nullptr) return here;
+    bool first = false;
+    const std::vector<std::byte> all = team->gather(std::as_bytes(std::span(&here, 1)));
+    const std::byte* at = all.data();
+    take(at, first);
+    return first;
+  }
+
   void begin(bool overwrite) {
+    state = scene.state;
+    if (records()) begin_folder(overwrite);
+  }
+
+  void begin_folder(bool overwrite) {
     if (is_run(folder)) {
       if (!overwrite)
         throw Error(folder, "holds a run already; --resume goes on, --overwrite begins anew");
@@ -114,7 +133,6 @@ struct SceneRun::Impl {
     write_file(folder + "/scene.yaml", scene.resolved);
     write_file(folder + "/model.json", io::model_json(scene));
     write_parameters(folder + "/parameters.h5", scene.parameters);
-    state = scene.state;
     StepReport report;
     report.outcome = Outcome::Converged;
     report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
@@ -143,6 +161,7 @@ struct SceneRun::Impl {
     frames = c.frames;
     saved_step = state.step;
     resumed = true;
+    if (!records()) return;
     remove_temporaries(folder);
     for (const std::int64_t s : io::segments_of(folder))
       if (s >= next_segment) fs::remove(io::segment_path(folder, s));
@@ -161,9 +180,8 @@ struct SceneRun::Impl {
     }
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
-    StepRecord* wanted = frame && scene.record.contacts && stepper == nullptr && !scene.fluid.acts()
-                             ? &record
-                             : nullptr;
+    const bool contacts = scene.record.contacts && stepper == nullptr && !scene.fluid.acts();
+    StepRecord* wanted = frame && contacts && records() ? &record : nullptr;
     if (!first_energy)
       first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
                      potential_energy(scene.model, scene.parameters, state.q, state.t);
@@ -173,7 +191,7 @@ struct SceneRun::Impl {
       report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
       report.potential = potential_energy(scene.model, scene.parameters, state.q, state.t);
     }
-    if (frame) {
+    if (frame && records()) {
       const Timer recording;
       recorder.add(state, warm, report, wanted);
       ++frames;
@@ -194,11 +212,18 @@ struct SceneRun::Impl {
   }
 
   StepReport own_step(StepRecord* wanted) {
-    if (scene.fluid.acts())
-      return step_in_fluid(scene.model, scene.parameters, scene.settings, scene.fluid, u, state,
-                           warm, workspace);
-    return orthant::step(scene.model, scene.parameters, scene.settings, u, state, warm, workspace,
-                         wanted);
+    StepReport report;
+    {
+      const TeamScope member(team);
+      report = scene.fluid.acts() ? step_in_fluid(scene.model, scene.parameters, scene.settings,
+                                                  scene.fluid, u, state, warm, workspace)
+                                  : orthant::step(scene.model, scene.parameters, scene.settings, u,
+                                                  state, warm, workspace, wanted);
+    }
+    if (team != nullptr && !team->all_same(io::hash_of(state, warm)))
+      throw Error("ranks", "do not agree on step " + std::to_string(state.step) +
+                               ": they must run the same program on processors of one kind");
+    return report;
   }
 
   void add(const StepReport& r) {
@@ -226,7 +251,7 @@ struct SceneRun::Impl {
   /// Segment, report, checkpoint: in this order, so that a checkpoint always has its frames. They
   /// are packed and written beside the steps that follow.
   void save() {
-    if (state.step == saved_step) return;
+    if (state.step == saved_step || !records()) return;
     const Timer timer;
     if (stepper != nullptr) stepper->complete(state, warm);
     writer.wait();
@@ -260,44 +285,47 @@ struct SceneRun::Impl {
     const auto mean = [&](std::int64_t sum) {
       return t.steps > 0 ? static_cast<double>(sum) / static_cast<double>(t.steps) : 0.0;
     };
-    const nlohmann::ordered_json out = {{"format", "orthant-run"},
-                                        {"version", 1},
-                                        {"orthant_version", version()},
-                                        {"name", scene.name},
-                                        {"bodies", scene.model.bodies().size()},
-                                        {"joints", scene.model.joints().size()},
-                                        {"h", scene.settings.h},
-                                        {"step", state.step},
-                                        {"end_step", end},
-                                        {"finished", state.step >= end},
-                                        {"time", state.t},
-                                        {"frames", frames},
-                                        {"failed_steps", t.failed_steps},
-                                        {"events_exhausted_steps", t.events_exhausted},
-                                        {"cut_steps", t.cut_steps},
-                                        {"cuts", t.cuts},
-                                        {"inverted_steps", t.inverted_steps},
-                                        {"worst_residual", t.residual},
-                                        {"deepest", t.deepest},
-                                        {"joint_error", t.joint_error},
-                                        {"energy",
-                                         {{"first", first_energy.value_or(0)},
-                                          {"largest", first_energy ? largest_energy : 0},
-                                          {"least", first_energy ? least_energy : 0}}},
-                                        {"iterations", t.iterations},
-                                        {"mean_contacts", mean(t.contacts)},
-                                        {"most_contacts", t.most_contacts},
-                                        {"mean_constraints", mean(t.constraints)},
-                                        {"mean_solves", mean(t.solves)},
-                                        {"most_solves", t.most_solves},
-                                        {"seconds",
-                                         {{"total", t.seconds},
-                                          {"collision", t.seconds_collision},
-                                          {"assembly", t.seconds_assembly},
-                                          {"solve", t.seconds_solve},
-                                          {"projection", t.seconds_projection},
-                                          {"record", t.seconds_record}}},
-                                        {"state_hash", hex(hash())}};
+    nlohmann::ordered_json out = {{"format", "orthant-run"},
+                                  {"version", 1},
+                                  {"orthant_version", version()},
+                                  {"name", scene.name},
+                                  {"bodies", scene.model.bodies().size()},
+                                  {"joints", scene.model.joints().size()},
+                                  {"h", scene.settings.h},
+                                  {"step", state.step},
+                                  {"end_step", end},
+                                  {"finished", state.step >= end},
+                                  {"time", state.t},
+                                  {"frames", frames},
+                                  {"failed_steps", t.failed_steps},
+                                  {"events_exhausted_steps", t.events_exhausted},
+                                  {"cut_steps", t.cut_steps},
+                                  {"cuts", t.cuts},
+                                  {"inverted_steps", t.inverted_steps},
+                                  {"worst_residual", t.residual},
+                                  {"deepest", t.deepest},
+                                  {"joint_error", t.joint_error},
+                                  {"energy",
+                                   {{"first", first_energy.value_or(0)},
+                                    {"largest", first_energy ? largest_energy : 0},
+                                    {"least", first_energy ? least_energy : 0}}},
+                                  {"iterations", t.iterations},
+                                  {"mean_contacts", mean(t.contacts)},
+                                  {"most_contacts", t.most_contacts},
+                                  {"mean_constraints", mean(t.constraints)},
+                                  {"mean_solves", mean(t.solves)},
+                                  {"most_solves", t.most_solves},
+                                  {"seconds",
+                                   {{"total", t.seconds},
+                                    {"collision", t.seconds_collision},
+                                    {"assembly", t.seconds_assembly},
+                                    {"solve", t.seconds_solve},
+                                    {"projection", t.seconds_projection},
+                                    {"record", t.seconds_record}}},
+                                  {"state_hash", hex(hash())}};
+    if (team != nullptr)
+      out["ranks"] = {{"count", team->size()},
+                      {"sums", team->fast_sums() ? "fast: they depend on the ranks" : "in order"}};
     return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
 };
@@ -307,6 +335,7 @@ SceneRun::SceneRun(LoadedScene scene, std::string folder, const RunOptions& opti
   if (options.steps && options.time) throw Error("run", "give either steps or time, not both");
   Impl& run = *impl_;
   run.stepper = options.stepper;
+  run.team = options.team;
   if (options.stepper != nullptr) need_plain_steps(run.scene, "a run by another stepper");
   run.end = options.steps.value_or(run.scene.steps);
   if (options.time) {
@@ -315,7 +344,7 @@ SceneRun::SceneRun(LoadedScene scene, std::string folder, const RunOptions& opti
     run.end = static_cast<std::int64_t>(count);
   }
   if (run.end < 0) throw Error("run", "steps must be >= 0, found " + std::to_string(run.end));
-  if (options.resume && is_run(run.folder))
+  if (run.resumes() && options.resume)
     run.go_on();
   else
     run.begin(options.overwrite);
