@@ -17,9 +17,8 @@ inline std::string counts_text(const DistributedCounts& c, int ranks) {
   };
   if (c.cuts == 0 && c.whole_steps == 0)
     return fmt::format(
-        "{} ranks; rank 0 sent {:.1f} messages of {:.1f} kB to neighbours and {:.1f} of {:.1f} kB "
-        "to "
-        "all, per step of {}",
+        "{} ranks; rank 0 sent {:.1f} messages ({:.4g} kB) to neighbours and {:.1f} ({:.4g} kB) to "
+        "all in each of {} steps",
         ranks, per_step(c.messages), 1e-3 * per_step(c.bytes), per_step(c.gathers),
         1e-3 * per_step(c.gathered_bytes), c.steps);
   return fmt::format(

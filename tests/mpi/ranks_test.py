@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ranks_test.py ORTHANT [RANKS]: runs on 1 to RANKS ranks have the same bits; checkpoints go on with another
-number of ranks; what goes wrong is said once. Needs mpirun; more ranks than cores are fine. ORTHANT_KILLS: how many
+"""ranks_test.py ORTHANT [RANKS [TEST...]]: runs on 1 to RANKS ranks have the same bits; checkpoints go on with
+another number of ranks; what goes wrong is said once. Needs mpirun; more ranks than cores are fine. ORTHANT_KILLS: how many
 runs of each kind lose a rank (3)."""
 import json
 import os
@@ -29,8 +29,9 @@ CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=32", "--set", "layers=4", "-
 DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=24", "--steps", "12"]
 # Bodies without overlap (ReLCP): islands in a periodic box, one island on a floor, a colony that divides.
 RODS = [str(CROWDS / "rods.yaml"), "--set", "side=6", "--steps", "12"]
-PILE = [str(CROWDS / "drift.yaml"), "--set", "step.constraints=relcp", "--set", "step.accuracy=exact", "--steps", "4"]
-COLONY = [str(ROOT / "scenes/yaml/colony.yaml"), "--set", "generations=5", "--steps", "3500"]
+PILE = [str(CROWDS / "drift.yaml"), "--set", "step.constraints=relcp", "--set", "step.accuracy=exact",
+        "--set", "step.solver.tolerance=1e-7", "--steps", "4"]
+COLONY = [str(ROOT / "scenes/yaml/colony.yaml"), "--set", "generations=6", "--steps", "4500"]
 
 
 def orthant(ranks, *arguments):
@@ -61,7 +62,7 @@ class Ranks(unittest.TestCase):
             self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
             found[n] = report(out)["state_hash"]
             if n > 1 and not parts:
-                self.assertGreater(float(re.search(r"neighbours and .* of (\S+) kB to all", done.stdout)[1]), 0)
+                self.assertGreater(float(re.search(r"neighbours and \S+ \((\S+) kB\) to all", done.stdout)[1]), 0)
             elif n > 1:  # most of the steps were really shared out
                 shared, steps = map(int, re.search(r"(\d+) of (\d+) steps shared out", done.stdout).groups())
                 self.assertGreater(shared, steps // 2, done.stdout)
@@ -96,14 +97,15 @@ class Ranks(unittest.TestCase):
 
     def test_a_colony_that_grows_and_divides(self):
         self.same(COLONY, parts=False)
-        self.assertEqual(report(self.folder / "r4")["bodies"], 32)
+        self.assertEqual(report(self.folder / "r1")["bodies"], 64)
 
     def test_experiments_have_the_state_of_one_process(self):
-        for name, size in (("rods", "600"), ("colony", "32"), ("compaction", "40")):
+        for name, size, counts in (("rods", "600", (0, 1, 2, 3, 4)), ("colony", "32", (0, 2)),
+                                   ("compaction", "40", (0, 3))):
             found = {}
-            for n in (0, 1, 2, 3, 4):
+            for n in counts:
                 out = self.folder / f"{name}{n}"
-                arguments = ["reproduce", name, "--quick", "--size", size, "-o", str(out), "--steps", "300"]
+                arguments = ["reproduce", name, "--quick", "--size", size, "-o", str(out)]
                 done = orthant(n, *arguments) if n > 0 else subprocess.run([ORTHANT, *arguments], text=True,
                                                                           capture_output=True)
                 self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
@@ -112,21 +114,24 @@ class Ranks(unittest.TestCase):
             self.assertEqual(len(set(found.values())), 1, (name, found))
 
     def trace_of(self, text, folder):
-        """What an experiment found, times and memory left out: rods print a hash, a colony leaves its cells,
-        a compaction its checkpoint."""
-        state = re.findall(r"\b[0-9a-f]{16}\b", text)
-        csv = sorted(folder.glob("*.csv"))
-        self.assertTrue(state or csv, text)
-        return (tuple(state), tuple(path.read_text() for path in csv))
+        """The state that an experiment ends in: rods print its hash, a colony and a compaction leave where the
+        bodies are."""
+        found = re.findall(r"\b[0-9a-f]{16}\b", text)
+        for name in ("colony.csv", "compaction_packed.csv"):
+            if (folder / name).exists():
+                found.append((folder / name).read_text())
+        self.assertEqual(len(found), 1, text)
+        return found[0]
 
     def test_fast_sums_are_as_good(self):
         folders = [self.folder / "plain", self.folder / "fast"]
         self.assertIn(run(3, *PILE, "-o", str(folders[0])).returncode, (0, 1))
         self.assertIn(run(3, *PILE, "--fast-sums", "-o", str(folders[1])).returncode, (0, 1))
         plain, fast = map(report, folders)
-        self.assertEqual((plain["ranks"]["sums"], fast["ranks"]["sums"]), ("in order", "fast: they depend on the ranks"))
+        self.assertEqual(plain["ranks"]["sums"], "in order")
+        self.assertEqual(fast["ranks"]["sums"], "fast: they depend on the ranks")
         self.assertEqual(fast["failed_steps"], plain["failed_steps"])
-        self.assertLess(fast["worst_residual"], 2e-8)
+        self.assertLessEqual(fast["worst_residual"], 1e-7)
         self.assertAlmostEqual(fast["mean_constraints"] / plain["mean_constraints"], 1, delta=0.01)
         self.assertAlmostEqual(fast["mean_contacts"] / plain["mean_contacts"], 1, delta=0.01)
         self.assertLess(fast["deepest"], 1e-5 * 0.03 + 1e-12)
@@ -207,7 +212,7 @@ class Ranks(unittest.TestCase):
 
     def test_more_ranks_than_cells(self):
         few = [str(CROWDS / "crowd.yaml"), "--set", "side=5", "--set", "layers=3", "--steps", "4"]
-        for name, scene in (("few", few), ("two", [str(CROWDS / "rods.yaml"), "--set", "side=1", "--steps", "4"])):
+        for name, scene in (("few", few), ("two", [str(CROWDS / "rods.yaml"), "--set", "side=2", "--steps", "4"])):
             found = {}
             for n in (1, 3):
                 out = self.folder / f"{name}{n}"
@@ -218,4 +223,4 @@ class Ranks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-v"])
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[3:]])
