@@ -12,6 +12,7 @@
 #include "solver/island.hpp"
 #include "solver/lone_block.hpp"
 #include "solver/methods.hpp"
+#include "solver/shared_islands.hpp"
 
 namespace orthant {
 
@@ -157,42 +158,32 @@ bool is_for_one(const Islands& islands, Index i) {
            islands.p.laws[static_cast<std::size_t>(blocks[0])].kind == LawKind::Orthant);
 }
 
-/// The islands of this member => what has become of those of all, in their order. Islands in a row
-/// whose work, as their size says, is a fair share; one that has not moved sends no answer.
-std::vector<std::byte> solve_shared(Islands islands, Team& team, const Solution& x) {
+/// Solves the islands of this member and tells of those of all; one that has not moved sends no
+/// answer.
+std::vector<std::byte> share_islands(Islands islands, Team& team, const Solution& x) {
   const IslandSplit& split = islands.work.split;
-  const auto weight = [&](Index i) {
-    const auto rows = static_cast<double>(split.blocks_of(i).size() + split.joints_of(i).size());
-    return is_for_one(islands, i) ? rows * std::sqrt(rows) : 0.0;
+  const auto rows = [&](Index i) {
+    return is_for_one(islands, i) ? split.blocks_of(i).size() + split.joints_of(i).size() : 0;
   };
-  double all = 0, sum = 0;
-  for (Index i = 0; i < split.count; ++i) all += weight(i);
-  std::vector<std::byte> mine;
-  const TeamScope alone(nullptr);
-  for (Index i = 0; i < split.count; ++i) {
-    const double own = weight(i), middle = sum + 0.5 * own;
-    sum += own;
-    const auto rank = std::min(static_cast<int>(team.size() * (middle / all)), team.size() - 1);
-    if (own == 0 || rank != team.rank()) continue;
+  return internal::solve_shared(team, split.count, rows, [&](Index i, std::vector<std::byte>& out) {
     SolveReport report;
-    put(mine, islands.solve(i, x, report));
-    put(mine, report.iterations);
-    put(mine, report.attempts.size());
-    for (const Attempt& attempt : report.attempts) put(mine, attempt);
+    put(out, islands.solve(i, x, report));
+    put(out, report.iterations);
+    put(out, report.attempts.size());
+    for (const Attempt& attempt : report.attempts) put(out, attempt);
     const Solution& now = islands.work.island_x;
     Solution& before = islands.work.found;
     gather_solution(islands.p, split, i, x, before);
     const bool moved =
         now.v != before.v || now.gamma != before.gamma || now.lambda != before.lambda;
-    put(mine, moved);
-    if (!moved) continue;
+    put(out, moved);
+    if (!moved) return;
     for (const VecX* part : {&now.v, &now.gamma, &now.lambda})
-      for (const double number : *part) put(mine, number);
-  }
-  return team.gather(mine);
+      for (const double number : *part) put(out, number);
+  });
 }
 
-/// The next of solve_shared(), from where x is the start of the island into x.
+/// The next of share_islands(), from where x is the start of the island into x.
 IslandEnd take_shared(Islands& islands, Index i, const std::byte*& at, Solution& x,
                       SolveReport& report) {
   IslandEnd end;
@@ -224,7 +215,7 @@ IslandTotals solve_islands(Islands islands, Solution& x, SolveReport& report) {
   // A budget of work is spent island by island, each knowing what is left.
   const bool shared = team() != nullptr && split.count > 1 && settings.work_limit == 0;
   std::vector<std::byte> answers;
-  if (shared) answers = solve_shared(islands, *team(), x);
+  if (shared) answers = share_islands(islands, *team(), x);
   const std::byte* next = answers.data();
   for (Index i = 0; i < split.count; ++i) {
     if (islands.is_lone_block(i)) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver/working_set.cpp: solve on few rows, look at all, take those in that overlap, again.
-// Rows are only taken in. An early round need not be more exact than what the rows left out then
-// ask for, and each starts where the last one ended, so all of them together take little more
-// iterations than one solve with the right rows.
+// solver/working_set.cpp: solve on few rows, look at all, take those in that overlap, again. The
+// few rows mostly fall into islands, each of which is solved by itself. Rows are only taken in. An
+// early round need not be more exact than what the rows left out then ask for, and each starts
+// where the last one ended, so all of them together take little more iterations than one solve with
+// the right rows.
 #include "solver/working_set.hpp"
 
 #include <algorithm>
 
 #include "solver/best_answer.hpp"
+#include "solver/lone_block.hpp"
+#include "solver/shared_islands.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -101,21 +104,68 @@ class WorkingSet {
     }
     w_.x.v = w_.candidate.v;
     w_.x.gamma.resize(0);
+    w_.x.w.resize(count);
   }
 
+  /// From w_.candidate into it.
   Outcome solve_rows(double tolerance) {
     extract();
+    find_islands(w_.problem, w_.split);
+    const IslandSplit& split = w_.split;
+    best_.work += static_cast<double>(p_.D.all_values().size());
     MethodLimits limits = best_.rest();
     limits.tolerance = tolerance;
     limits.trace = nullptr;
-    const MethodResult r =
-        solve_pair_blocks(w_.problem, w_.scale, settings_, limits, blocks_, w_.x);
-    best_.iterations += r.iterations;
-    best_.work += r.work + static_cast<double>(p_.D.all_values().size());
-    w_.candidate.v = w_.x.v;
+    Team* const all = best_.limits().work_limit > 0 ? nullptr : team();
+    const auto rows_of_one = [&](Index i) {
+      const std::size_t rows = split.blocks_of(i).size();
+      return rows > 1 && rows < static_cast<std::size_t>(kTogetherRows) ? rows : 0;
+    };
+    std::vector<std::byte> answers;
+    if (all != nullptr)
+      answers =
+          solve_shared(*all, split.count, rows_of_one, [&](Index i, std::vector<std::byte>& out) {
+            put(out, solve_island(i, limits));
+            for (const VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
+              for (const double number : *part) put(out, number);
+          });
+    const std::byte* next = answers.data();
+    Outcome worst = Outcome::Converged;
+    for (Index i = 0; i < split.count; ++i) {
+      MethodResult r;
+      const Index first = split.blocks_of(i)[0];
+      if (split.blocks_of(i).size() == 1 &&
+          solve_lone_block(w_.problem, w_.scale, w_.inverse, first, split.offsets[first], w_.x))
+        continue;
+      if (all != nullptr && rows_of_one(i) > 0) {
+        take(next, r);
+        gather_solution(w_.problem, split, i, w_.x, w_.island_x);
+        for (VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
+          for (double& number : *part) take(next, number);
+      } else {
+        r = solve_island(i, limits);
+      }
+      scatter_solution(w_.problem, split, i, w_.island_x, w_.x);
+      best_.iterations += r.iterations;
+      best_.work += r.work;
+      worst = std::max(worst, r.outcome);
+    }
+    w_.candidate.v = scale_.v_free;
+    for (const Index block : split.velocities) {
+      const Index at = p_.H.block_begin(block), n = p_.H.block_size(block);
+      w_.candidate.v.segment(at, n) = w_.x.v.segment(at, n);
+    }
     for (std::size_t j = 0; j < w_.rows.size(); ++j)
       w_.candidate.lambda[w_.rows[j]] = w_.x.lambda[static_cast<Index>(j)];
-    return r.outcome;
+    return worst;
+  }
+
+  /// Into w_.island_x.
+  MethodResult solve_island(Index i, const MethodLimits& limits) {
+    extract_island(w_.problem, w_.split, i, w_.island);
+    gather_scale(w_.problem, w_.split, i, w_.scale, w_.island_scale);
+    gather_solution(w_.problem, w_.split, i, w_.x, w_.island_x);
+    return solve_pair_blocks(w_.island, w_.island_scale, settings_, limits, blocks_, w_.island_x);
   }
 
   const CanonicalProblem& p_;

@@ -3,6 +3,7 @@
 // spheres have: solved on the rows that push or would overlap, all others only looked at.
 #pragma once
 
+#include "solver/islands.hpp"
 #include "solver/pair_blocks.hpp"
 
 namespace orthant::internal {
@@ -11,6 +12,10 @@ struct WorkingSetWorkspace {
   CanonicalProblem problem;  ///< the rows worked on
   ProblemScale scale;
   Solution x, candidate;
+  IslandSplit split;  ///< of `problem`
+  CanonicalProblem island;
+  ProblemScale island_scale;
+  Solution island_x;
   std::vector<Index> rows;  ///< in the whole problem
   std::vector<char> taken;
   VelocitySolver inverse;
