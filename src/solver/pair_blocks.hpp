@@ -23,7 +23,8 @@ struct PairBlocksSettings {
   // working_set.hpp
   Index many_rows = 2000;         ///< from here on rows that do not push are left out,
   Index few_push = 3;             ///< as long as at most one row in so many is worked on
-  double first_tolerance = 1e-2;  ///< of the first round
+  Index small_part = 10;          ///< islands with less than one row in so many are solved at once,
+  double first_tolerance = 1e-2;  ///< others to this in the first round
   double sharpen = 0.05;          ///< tolerance of a round beside the residual of the last one
   int max_rounds = 60;
 };

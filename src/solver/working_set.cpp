@@ -114,7 +114,6 @@ class WorkingSet {
     const IslandSplit& split = w_.split;
     best_.work += static_cast<double>(p_.D.all_values().size());
     MethodLimits limits = best_.rest();
-    limits.tolerance = tolerance;
     limits.trace = nullptr;
     Team* const all = best_.limits().work_limit > 0 ? nullptr : team();
     const auto rows_of_one = [&](Index i) {
@@ -125,7 +124,7 @@ class WorkingSet {
     if (all != nullptr)
       answers =
           solve_shared(*all, split.count, rows_of_one, [&](Index i, std::vector<std::byte>& out) {
-            put(out, solve_island(i, limits));
+            put(out, solve_island(i, tolerance, limits));
             for (const VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
               for (const double number : *part) put(out, number);
           });
@@ -143,7 +142,7 @@ class WorkingSet {
         for (VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
           for (double& number : *part) take(next, number);
       } else {
-        r = solve_island(i, limits);
+        r = solve_island(i, tolerance, limits);
       }
       scatter_solution(w_.problem, split, i, w_.island_x, w_.x);
       best_.iterations += r.iterations;
@@ -161,7 +160,10 @@ class WorkingSet {
   }
 
   /// Into w_.island_x.
-  MethodResult solve_island(Index i, const MethodLimits& limits) {
+  MethodResult solve_island(Index i, double tolerance, MethodLimits limits) {
+    // A small part of the problem costs less than a look at all rows: it is solved to the end.
+    const auto rows = static_cast<Index>(w_.split.blocks_of(i).size());
+    limits.tolerance = rows < p_.row_count() / settings_.small_part ? best_.tolerance() : tolerance;
     extract_island(w_.problem, w_.split, i, w_.island);
     gather_scale(w_.problem, w_.split, i, w_.scale, w_.island_scale);
     gather_solution(w_.problem, w_.split, i, w_.x, w_.island_x);

@@ -20,8 +20,9 @@ using testing::SplitMix;
 using testing::ThreadTeam;
 
 /// `count` packings side by side on cubic lattices of side³ bodies, drawn to their middles: rows
-/// between neighbours, every fourth twice. Bodies are numbered at random.
-CanonicalProblem packings(int count, int side, std::uint64_t seed) {
+/// between neighbours, every fourth twice, a share of them wide open. Bodies are numbered at
+/// random.
+CanonicalProblem packings(int count, int side, std::uint64_t seed, double open = 0) {
   SplitMix random(seed);
   const int own = side * side * side, bodies = count * own;
   std::vector<int> name(static_cast<std::size_t>(bodies));
@@ -44,6 +45,7 @@ CanonicalProblem packings(int count, int side, std::uint64_t seed) {
     for (int d = 0; d < 3; ++d, step *= side) {
       if (at[d] + 1 == side) continue;
       const int other = name[static_cast<std::size_t>(b + step)];
+      const bool far = open > 0 && random.uniform(0, 1) < open;
       for (int twice = 0; twice < ((b + d) % 4 == 0 ? 2 : 1); ++twice) {
         p.laws.push_back(Law::orthant(1));
         p.D.begin_row(1);
@@ -53,7 +55,7 @@ CanonicalProblem packings(int count, int side, std::uint64_t seed) {
           values[d] = sign;
           for (int i = 0; i < 6; ++i) values[i] += 0.2 * random.uniform(-1, 1);
         }
-        gaps.push_back(random.uniform(-0.1, 0.3));
+        gaps.push_back(far ? 20 : random.uniform(-0.1, 0.3));
       }
     }
   }
@@ -90,6 +92,13 @@ void expect_same_on_any_team(const CanonicalProblem& p, bool exchanges) {
 
 TEST(SolveTeam, OneLargeIsland) { expect_same_on_any_team(packings(1, 12, 3), true); }
 TEST(SolveTeam, ManySmallIslands) { expect_same_on_any_team(packings(9, 4, 4), false); }
+
+/// Of one large island few rows push, in islands of their own: members have those.
+TEST(SolveTeam, FewRowsOfALargeIsland) {
+  const CanonicalProblem p = packings(1, 12, 8, 0.85);
+  ASSERT_GE(p.row_count(), kTogetherRows);
+  expect_same_on_any_team(p, false);
+}
 
 TEST(SolveTeam, AWarmStartIsThatOfAProcessAlone) {
   const CanonicalProblem p = packings(1, 12, 5);
