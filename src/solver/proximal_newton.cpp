@@ -73,6 +73,7 @@ class ProximalRun {
   bool factorize() {
     ++best_.iterations;
     best_.work += e_.factor_work();
+    e_.set_proximal(alpha_);
     return e_.factorize();
   }
 
