@@ -130,7 +130,7 @@ class Walk {
     }
   }
 
-  Simulation sim_{build(), {.h = 0.005, .solver = {.tolerance = 1e-8}}};
+  Simulation sim_{build(), {.h = 0.005}};
   Articulation robot_{sim_.model(), "pelvis"};
   VecX q_ = robot_.positions(sim_.parameters(), sim_.state());
   Vec3 pelvis_{0, 0, kHip - kCrouch}, soles_[2] = {{0, kSide, 0}, {0, -kSide, 0}};

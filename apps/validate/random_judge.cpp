@@ -14,8 +14,8 @@
 
 #include "orthant/base/error.hpp"
 #include "orthant/base/mix.hpp"
-#include "orthant/force/force.hpp"
 #include "orthant/io/scene.hpp"
+#include "orthant/step/energy.hpp"
 
 namespace orthant::validation {
 namespace {
@@ -121,8 +121,8 @@ class Judge {
     WarmStart warm;
     StepWorkspace work;
     StepRecord record;
-    double kinetic = kinetic_energy(scene_.model, scene_.parameters, x.q, x.v);
-    double before = kinetic + potential_energy(scene_.model, scene_.parameters, x.q, x.t);
+    const Energy start = energy_of(scene_.model, scene_.parameters, scene_.settings, x);
+    double kinetic = start.kinetic, before = start.total();
     double mass = 0;
     for (const Body& body : scene_.model.bodies())
       if (body.is_dynamic()) mass += scene_.parameters.values[body.mass];

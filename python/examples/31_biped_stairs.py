@@ -76,7 +76,7 @@ def posture() -> NDArray[np.float64]:
 
 order = [place[name] for name in names]
 tree.write(p, posture(), np.zeros(tree.u_size), state)
-settings = ot.StepSettings(h=0.005, solver=ot.SolveSettings(tolerance=1e-8))
+settings = ot.StepSettings(h=0.005)
 warm = ot.WarmStart()
 
 

@@ -33,7 +33,7 @@ class ProximalRun {
     // Sets guessed from afar put blocks that need not carry at zero: with joints that is rare.
     const bool guess = !p_.C.empty() || !p_.F.empty() || best_.begin() < settings_.guess_below;
     if ((guess && settle(settings_.max_guesses, settings_.proximal)) || best_.done() ||
-        !p_.F.empty() || p_.D.empty())
+        p_.D.empty())
       return best_.result();
     go_to(w_.start);
     if (best_.residual() < settings_.near) {
@@ -73,10 +73,12 @@ class ProximalRun {
   bool factorize() {
     ++best_.iterations;
     best_.work += e_.factor_work();
+    e_.set_proximal(alpha_);
     return e_.factorize();
   }
 
   bool settle(int guesses, double alpha);
+  void find_steps(bool exact);
   double slope(const VecX& v, const VecX& direction);
   bool find_manifold();
   void begin_descent();
@@ -104,13 +106,33 @@ bool ProximalRun::settle(int guesses, double alpha) {
   return best_.converged();
 }
 
+/// ρ of each row: 1/α, and with its own F, 1/(α + F), so that what x⁺ moves by itself is part of
+/// the step. Rows that are projected together have one ρ: of the exact law the normal one is apart.
+void ProximalRun::find_steps(bool exact) {
+  w_.rho.setConstant(p_.row_count(), 1 / alpha_);
+  for (Index c = 0; c < p_.F.row_block_count(); ++c) {
+    const double* F = p_.F.find(c, c);
+    if (F == nullptr) continue;
+    const Law& law = p_.laws[c];
+    const double* s = e_.scale().data() + e_.at(c);
+    double soft[kMaxLawDim] = {};
+    for (int r = 0; r < law.dim; ++r)
+      for (int k = 0; k < law.dim; ++k) soft[r] += std::abs(s[r] * *F++ * s[k]);
+    if (!law.is_separable()) {
+      double* first = soft + (exact && law.is_exact() ? 1 : 0);
+      std::fill(first, soft + law.dim, *std::max_element(first, soft + law.dim));
+    }
+    for (int r = 0; r < law.dim; ++r) w_.rho[e_.at(c) + r] = 1 / (alpha_ + soft[r]);
+  }
+}
+
 /// d · (H (v − v_free) − Dᵀλ⁺(v)), the derivative of the convex step's function along d. Leaves x⁺
 /// in x and the gradient.
 double ProximalRun::slope(const VecX& v, const VecX& d) {
   w_.relative = p_.b;
   p_.D.multiply_add(1, v, w_.relative);
   e_.y = (w_.relative + w_.shift).cwiseProduct(e_.scale());
-  e_.x = w_.centre - e_.y / alpha_;
+  e_.x = w_.centre - w_.rho.cwiseProduct(e_.y);
   for (std::size_t c = 0; c < e_.block_count(); ++c)
     project(e_.laws()[c].convex(), e_.x.data() + e_.at(c), e_.x.data() + e_.at(c));
   p_.H.multiply(v, w_.gradient);
@@ -135,15 +157,19 @@ bool ProximalRun::find_manifold() {
 
 /// x̄ and the shift of the convex step that begins at v and x.
 void ProximalRun::begin_descent() {
+  find_steps(false);
   w_.shift.setZero(p_.row_count());
-  w_.relative = p_.b;
-  p_.D.multiply_add(1, e_.v, w_.relative);
+  e_.find_relative();
+  w_.relative = e_.y.cwiseQuotient(e_.scale());
   w_.centre = e_.x;
   for (std::size_t c = 0; c < e_.block_count(); ++c) {
     const Index at = e_.at(c);
     w_.shift[at] = shift_of(p_.laws[c], w_.relative.data() + at);
     project(e_.laws()[c].convex(), w_.centre.data() + at, w_.centre.data() + at);
   }
+  if (p_.F.empty()) return;
+  w_.impulse = e_.scale().cwiseProduct(w_.centre);
+  p_.F.multiply_add(1, w_.impulse, w_.shift);
 }
 
 /// One Newton step of the convex step; false when it is done.
@@ -154,13 +180,14 @@ bool ProximalRun::descent_step() {
     const Law law = e_.laws()[c].convex();
     const Index at = e_.at(c);
     double z[kMaxLawDim];
-    for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - e_.y[at + k] / alpha_;
+    const double* rho = w_.rho.data() + at;
+    for (int k = 0; k < law.dim; ++k) z[k] = w_.centre[at + k] - rho[k] * e_.y[at + k];
     const ProjectionDerivative d = projection_derivative(law, z);
     double* weight = e_.weight(c);
     const double* s = e_.scale().data() + at;
     for (int r = 0; r < law.dim; ++r)
       for (int k = 0; k < law.dim; ++k)
-        weight[r * law.dim + k] = s[r] * d.P[r * law.dim + k] / alpha_ * s[k];
+        weight[r * law.dim + k] = s[r] * d.P[r * law.dim + k] * rho[k] * s[k];
   }
   e_.r_c = -p_.e;
   p_.C.multiply_add(-1, e_.v, e_.r_c);
@@ -201,20 +228,27 @@ double ProximalRun::line_search(double start) {
 }
 
 /// |H v − k − Cᵀγ − Dᵀλ⁺(v)| and |C v + e| together, x⁺ = x̄ − R(x̄, y(v)) by the exact law; leaves
-/// x⁺ in x, and the weights of the system when asked.
+/// x⁺ in x, and the weights of the system when asked. x⁺ has the rounding of y over α, so that y is
+/// followed by its changes from the start of the proximal step on, which are small: the rounding of
+/// where it began is the same all along.
 double ProximalRun::imbalance(bool matrix) {
-  e_.find_relative();
+  e_.v = w_.start.v + w_.moved;
+  w_.relative.setZero(p_.row_count());
+  p_.D.multiply_add(1, w_.moved, w_.relative);
+  e_.y = w_.began + w_.relative.cwiseProduct(e_.scale());
   for (std::size_t c = 0; c < e_.block_count(); ++c) {
     const Law& law = e_.laws()[c];
     const Index at = e_.at(c);
     const double *centre = w_.centre.data() + at, *s = e_.scale().data() + at;
-    double R[kMaxLawDim];
+    const double* rho = w_.rho.data() + at;
+    double R[kMaxLawDim], step[kMaxLawDim];
     BlockJacobian J;
-    projection_residual(law, centre, e_.y.data() + at, 1 / alpha_, R, matrix ? &J : nullptr);
+    for (int k = 0; k < law.dim; ++k) step[k] = rho[k] * e_.y[at + k];
+    projection_residual(law, centre, step, 1, R, matrix ? &J : nullptr);
     double* weight = e_.weight(c);
     for (int i = 0; matrix && i < law.dim; ++i)
       for (int k = 0; k < law.dim; ++k)
-        weight[i * law.dim + k] = s[i] * J.Y[i * law.dim + k] * s[k];
+        weight[i * law.dim + k] = s[i] * J.Y[i * law.dim + k] * rho[k] * s[k];
     for (int i = 0; i < law.dim; ++i) e_.x[at + i] = centre[i] - R[i];
   }
   e_.find_residuals();
@@ -229,19 +263,20 @@ bool ProximalRun::exact_step(double& size) {
   w_.gradient = -e_.r_v;
   e_.r_c = -e_.r_c;
   if (!e_.solve(w_.gradient, e_.r_c)) return false;
-  w_.trial = e_.v;
+  w_.trial = w_.moved;
   w_.along = e_.gamma;
   double t = 1;
   for (int k = 0; k < settings_.trials; ++k, t *= settings_.shorter) {
-    e_.v = w_.trial + t * e_.dv();
+    w_.moved = w_.trial + t * e_.dv();
     e_.gamma = w_.along + t * e_.dgamma();
     const double now = imbalance(false);
     if (!(now <= (1 - 1e-2 * t) * size)) continue;
     size = now;
     return true;
   }
-  e_.v = w_.trial;
+  w_.moved = w_.trial;
   e_.gamma = w_.along;
+  (void)imbalance(false);
   return false;
 }
 
@@ -251,7 +286,11 @@ bool ProximalRun::approach() {
   for (int idle = 0, n = 0;
        n < settings_.max_proximal_steps && idle < settings_.patience && !best_.done(); ++n) {
     keep(w_.start);
+    find_steps(true);
     w_.centre = e_.x;
+    e_.find_relative();
+    w_.began = e_.y;
+    w_.moved.setZero(p_.velocity_count());
     int steps = 0;
     double size = imbalance(false);
     bool good = true;

@@ -61,6 +61,8 @@ struct ProximalNewtonWorkspace {
   std::vector<BlockSet> sets, next_sets;
   Point start, best;
   VecX trial, along, centre, shift, relative, impulse, gradient;
+  VecX rho;           // of the rows, in the step at hand
+  VecX began, moved;  // of a step by the exact law: y where it began, and how far v has gone
   Solution candidate;
   SetWalkWorkspace walk;
   JudgeWorkspace judge;

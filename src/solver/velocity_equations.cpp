@@ -12,7 +12,8 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kRounding = 1e-15;       // of the equations beside their terms
-constexpr double kJointProximal = 1e-10;  // δ beside a row's own mobility
+constexpr double kJointProximal = 1e-10;  // δ beside a row's own mobility, at most
+constexpr double kFirmJoints = 1e-2;      // of α: softer joints would give way before contacts do
 constexpr double kLeastProximal = 1e-16;  // H is lost beside Dᵀ s T⁻¹Y s D
 
 }  // namespace
@@ -54,11 +55,16 @@ void VelocityEquations::build(const CanonicalProblem& p, const ProblemScale& sca
   });
   // A row of zeros decides nothing.
   for (double& m : mobility_) m = m > 0 ? m : 1 / kJointProximal;
-  delta_ = kJointProximal * mobility_;
+  set_proximal(kJointProximal / kFirmJoints);
   // Velocities and positions have two patterns in turn: each keeps its own.
   if (system_->knows(p.H, p.C, p.D)) return;
   system_ = system_ == systems_ ? systems_ + 1 : systems_;
   system_->analyze(p.H, p.C, p.D);
+}
+
+void VelocityEquations::set_proximal(double alpha) {
+  alpha_ = alpha;
+  delta_ = std::min(kJointProximal, kFirmJoints * alpha) * mobility_;
 }
 
 void VelocityEquations::load(const Solution& from) {

@@ -64,7 +64,7 @@ class VelocityEquations {
   double proximal() const { return alpha_; }
   /// Below, rounding of the factor decides.
   double least_proximal() const;
-  void set_proximal(double alpha) { alpha_ = alpha; }
+  void set_proximal(double alpha);
 
   // --- matrix ---
   /// s T⁻¹Y s of a block, where errors() is not to choose it.

@@ -124,6 +124,10 @@ double restitution_threshold(const StepRun& run);
 /// Touching, as impacts and tolerances see it: a share of the smaller shape [m].
 double contact_tolerance(const StepRun& run, const Contact& contact);
 
+// --- energy.cpp ---
+/// Into the report. `contacts_known`: work.trial.contacts are those of the state.
+void measure_energy(StepRun& run, bool contacts_known);
+
 // --- interval.cpp ---
 /// Contacts of the configuration q as it stands, rigid and flexible.
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);

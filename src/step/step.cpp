@@ -9,7 +9,6 @@
 #include "base/team.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/force/flexible.hpp"
-#include "orthant/force/force.hpp"
 #include "orthant/step/fluid.hpp"
 #include "orthant/step/step_fields.hpp"
 #include "step/run.hpp"
@@ -108,15 +107,6 @@ bool advance_state(StepRun& run) {
   return step_interval(run, run.settings.h);
 }
 
-void measure_energy(StepRun& run) {
-  run.report.kinetic = kinetic_energy(run.model, run.parameters, run.x.q, run.x.v);
-  run.report.potential = potential_energy(run.model, run.parameters, run.x.q, run.x.t);
-}
-
-}  // namespace
-
-namespace {
-
 StepReport run_step(const Model& model, const Parameters& parameters, const StepSettings& settings,
                     const VecX& u, State& state, WarmStart& warm, StepWorkspace& workspace,
                     StepRecord* record, const Fluid* fluid) {
@@ -134,8 +124,9 @@ StepReport run_step(const Model& model, const Parameters& parameters, const Step
   run.work.swept = false;
   report.outcome = Outcome::Converged;  // until a solve says otherwise
   const bool finite = advance_state(run);
-  if (finite && settings.constraints == ConstraintScheme::Manifold && !run.work.swept)
-    project_positions(run);
+  const bool projects =
+      finite && settings.constraints == ConstraintScheme::Manifold && !run.work.swept;
+  if (projects) project_positions(run);
   if (!finite || !state.q.allFinite() || !state.v.allFinite()) {
     state = before;  // nothing better is known, and what is not finite must not leave
     report.outcome = Outcome::NotFinite;
@@ -144,7 +135,7 @@ StepReport run_step(const Model& model, const Parameters& parameters, const Step
   state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
   state.step = before.step + 1;
   if (settings.thermal_energy > 0) state.rng[1] = before.rng[1] + 1;
-  measure_energy(run);
+  internal::measure_energy(run, projects && report.outcome != Outcome::NotFinite);
   if (record != nullptr) {
     record->after = state;
     record->outcome = report.outcome;

@@ -14,6 +14,7 @@
 #include "orthant/force/flexible.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "orthant/step/energy.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {
@@ -87,6 +88,31 @@ void patch_test(Mesh mesh, const Vec3& size) {
 }
 TEST(FlexibleStep, PatchTestInSpace) { patch_test(box_mesh(Vec3(1, 1, 1), 3, 3, 3), Vec3::Ones()); }
 TEST(FlexibleStep, PatchTestInThePlane) { patch_test(rectangle_mesh(1, 1, 5, 4), Vec3(1, 1, 0)); }
+
+/// A block pressed into a soft slope takes the energy of its contacts, and gains no more.
+TEST(FlexibleStep, PressedIntoASoftFloorGainsNothing) {
+  ModelBuilder builder;
+  builder.add_material({.name = "skin", .friction = 0.3, .compliance = 1e-6});
+  builder.add_body({.name = "floor",
+                    .motion = Motion::Fixed,
+                    .orientation = exp_rotation(Vec3(0.3, 0, 0)),
+                    .shapes = {{.shape = Shape::half_space(), .material = "skin"}}});
+  builder.add_flexible({.name = "block",
+                        .mesh = box_mesh(Vec3(0.4, 0.2, 0.2), 2, 1, 1),
+                        .young = 3e4,
+                        .position = Vec3(0, 0, -0.03),
+                        .material = "skin"});
+  Trial run(builder.build(), {.h = 0.005, .impact_events = true});
+  double last = energy_of(run.model, run.parameters, run.settings, run.x).total(), fastest = 0;
+  for (int i = 0; i < 100; ++i) {
+    const StepReport report = run.step();
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_LE(report.kinetic + report.potential, last + 1e-9 * std::abs(last)) << i;
+    last = report.kinetic + report.potential;
+    fastest = std::max(fastest, report.kinetic);
+  }
+  EXPECT_GT(fastest, 10);  // the floor has thrown it off
+}
 
 /// H v⁺ − k of the assembled step equals the sum of the element balances in the kernel.
 TEST(FlexibleStep, AssemblyIsTheSumOfElementBalances) {

@@ -9,6 +9,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/force/force.hpp"
 #include "orthant/model/model_builder.hpp"
+#include "orthant/step/energy.hpp"
 #include "support/no_alloc.hpp"
 
 namespace orthant {
@@ -303,6 +304,31 @@ TEST(Step, ComplianceIsASpring) {
   StepReport report;
   for (int i = 0; i < 400; ++i) report = w.step();
   EXPECT_NEAR(report.deepest, c * mass * kG, 1e-9);
+}
+
+TEST(Step, SoftContactsKeepWhatPressesThemIn) {
+  // Pressed in by d the surface holds d²/2c; what lies on it takes that along, and no more.
+  const double c = 1e-5, mass = 2, d = 1e-2;
+  for (const bool events : {false, true}) {
+    ModelBuilder builder;
+    builder.add_material({.name = "soft", .friction = 0.3, .compliance = 0.5 * c});
+    builder.add_body(floor_body("soft"));
+    BodySpec spec = ball("ball", Vec3(0, 0, 0.1 - d), 0.1, "soft");
+    spec.mass = mass;
+    spec.velocity = Vec3(1, 0, 0);
+    builder.add_body(spec);
+    World w(builder.build(), {.h = 1e-4, .impact_events = events});
+    double last = energy_of(w.model, w.parameters, w.settings, w.x).total();
+    EXPECT_NEAR(last, 0.5 * d * d / c + 0.5 * mass + mass * kG * (0.1 - d), 1e-12);
+    double fastest = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const StepReport report = w.step();
+      EXPECT_LE(report.kinetic + report.potential, last * (1 + 1e-12)) << events << i;
+      last = report.kinetic + report.potential;
+      fastest = std::max(fastest, report.kinetic);
+    }
+    EXPECT_GT(fastest, 3);  // it is thrown up
+  }
 }
 
 TEST(Step, FrictionModelsAgreeInThePlaneAndTheConeOpens) {

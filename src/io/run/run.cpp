@@ -21,7 +21,7 @@
 #include "orthant/base/error.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/base/version.hpp"
-#include "orthant/force/force.hpp"
+#include "orthant/step/energy.hpp"
 
 namespace orthant {
 namespace {
@@ -135,8 +135,7 @@ struct SceneRun::Impl {
     write_parameters(folder + "/parameters.h5", scene.parameters);
     StepReport report;
     report.outcome = Outcome::Converged;
-    report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
-    report.potential = potential_energy(scene.model, scene.parameters, state.q, state.t);
+    tell_energy(report);
     recorder.add(state, warm, report, nullptr);
     ++frames;
     save();
@@ -167,6 +166,12 @@ struct SceneRun::Impl {
       if (s >= next_segment) fs::remove(io::segment_path(folder, s));
   }
 
+  void tell_energy(StepReport& report) const {
+    const Energy now = energy_of(scene.model, scene.parameters, scene.settings, state);
+    report.kinetic = now.kinetic;
+    report.potential = now.potential;
+  }
+
   // Of the steps made since the run was begun or resumed [J].
   std::optional<double> first_energy;
   double largest_energy = -std::numeric_limits<double>::infinity();
@@ -183,13 +188,11 @@ struct SceneRun::Impl {
     const bool contacts = scene.record.contacts && stepper == nullptr && !scene.fluid.acts();
     StepRecord* wanted = frame && contacts && records() ? &record : nullptr;
     if (!first_energy)
-      first_energy = kinetic_energy(scene.model, scene.parameters, state.q, state.v) +
-                     potential_energy(scene.model, scene.parameters, state.q, state.t);
+      first_energy = energy_of(scene.model, scene.parameters, scene.settings, state).total();
     StepReport report = stepper != nullptr ? stepper->step(u, state, warm) : own_step(wanted);
     if (frame && stepper != nullptr) {
       stepper->complete(state, warm);
-      report.kinetic = kinetic_energy(scene.model, scene.parameters, state.q, state.v);
-      report.potential = potential_energy(scene.model, scene.parameters, state.q, state.t);
+      tell_energy(report);
     }
     if (frame && records()) {
       const Timer recording;
