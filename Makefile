@@ -60,7 +60,7 @@ test-all: mpi petsc build-release build-fuzz test-debug test-asan test-tsan  ## 
 mpi: configure-release  ## install Open MPI, build build/release/bin/orthant-mpi: runs on many ranks
 	@cmake -S . -B build/release -DORTHANT_MPI=ON >build/configure-mpi.log
 	$(say) 'building build/release/bin/orthant-mpi'
-	@cmake --build build/release --parallel $(JOBS) --target orthant_command orthant_mpi
+	@cmake --build build/release --parallel $(JOBS) --target product orthant_mpi
 
 petsc: configure-release  ## install PETSc, build liborthant_tao (-tao_type orthant) and build/release/bin/orthant-petsc
 	@cmake -S . -B build/release -DORTHANT_PETSC=ON >build/configure-petsc.log
@@ -72,6 +72,8 @@ RANKS ?= 4
 test-mpi: mpi petsc  ## test runs on 1 to RANKS ranks, and PETSc
 	$(say) 'testing on ranks'
 	@python3 -B tests/mpi/gradient_test.py build/release/bin $(RANKS)
+	@PYTHONPATH=build/release/python mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3 \
+	  /usr/bin/python3 -B -m mpi4py.futures tests/mpi/batch_test.py
 	@python3 -B tests/mpi/petsc_test.py build/release/bin build/release/src/liborthant_tao.so $(RANKS)
 	@python3 -B tests/mpi/ranks_test.py build/release/bin/orthant-mpi $(RANKS)
 

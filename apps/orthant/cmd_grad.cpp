@@ -414,9 +414,11 @@ int answer_on_ranks(const GradCommand& c) {
   try {
     const int code = answer(c, *question, makers);
     if (makers.tells && c.json_path != "-")
-      fmt::print("{} ranks: rank 0 walked {} of {} stretches, sent {} messages, {:.1f} kB\n",
-                 mpi.size(), counts.mine, counts.stretches, counts.messages,
-                 1e-3 * static_cast<double>(counts.bytes));
+      fmt::print(
+          "{} ranks: rank 0 walked {} of {} stretches, sent {} messages, {:.1f} kB; "
+          "{:.3g} s of its processor ahead of the walk, {:.3g} s in it\n",
+          mpi.size(), counts.mine, counts.stretches, counts.messages,
+          1e-3 * static_cast<double>(counts.bytes), counts.ahead, counts.walk);
     return code;
   } catch (const Error& error) {  // on all ranks alike, or of the report
     tell(error, 0);

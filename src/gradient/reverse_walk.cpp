@@ -326,10 +326,12 @@ Index ReverseWalk::stretches() const {
   return (impl_->tape.steps + impl_->every() - 1) / impl_->every();
 }
 
-void ReverseWalk::prepare(Index stretch) {
+void ReverseWalk::prepare(Index stretch, const std::function<void()>& between) {
   impl_->prepared.clear();
-  for (Index i = impl_->end_of(stretch); i-- > impl_->begin_of(stretch);)
+  for (Index i = impl_->end_of(stretch); i-- > impl_->begin_of(stretch);) {
     impl_->prepared.push_back(impl_->make(i));
+    between();
+  }
 }
 
 void ReverseWalk::walk(Index stretch) {

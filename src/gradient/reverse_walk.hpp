@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,8 +26,8 @@ class ReverseWalk {
 
   Index stretches() const;
   /// Makes the records of a stretch and factorises its steps, which walk() otherwise does step by
-  /// step. Keeps all of them until then.
-  void prepare(Index stretch);
+  /// step. Keeps all of them until then. `between` is called now and then, for what goes on beside.
+  void prepare(Index stretch, const std::function<void()>& between);
   void walk(Index stretch);
   /// After stretch 0.
   RolloutGradient finish();

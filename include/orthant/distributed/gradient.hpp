@@ -7,6 +7,8 @@
 // included, for any number of ranks. docs/scale.md has its cost.
 #pragma once
 
+#include <cstdint>
+
 #include "orthant/base/export.hpp"
 #include "orthant/gradient/rollout.hpp"
 
@@ -17,6 +19,9 @@ struct RankGradientCounts {
   Index stretches = 0;  ///< all
   Index mine = 0;       ///< of them walked here
   std::int64_t messages = 0, bytes = 0;
+  /// Processor time [s]: of what was made ahead, while others walked, and of the walk, which is
+  /// shared out by nobody.
+  double ahead = 0, walk = 0;
 };
 
 /// rollout_gradient() by all ranks of MPI_COMM_WORLD, who call it with the same tape, loss and
