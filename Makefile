@@ -10,10 +10,10 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 PRESETS := release dev debug asan tsan fuzz lint
 # The tests of the PyTorch layers and of the page need more than a build does, fuzzing needs clang.
-SETUP_GROUPS := test python $(if $(filter mpi test-mpi test-all,$(MAKECMDGOALS)),mpi) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
+SETUP_GROUPS := test python $(if $(filter mpi test-mpi test-all,$(MAKECMDGOALS)),mpi) $(if $(filter petsc test-mpi test-all,$(MAKECMDGOALS)),petsc) $(if $(filter test test-all setup,$(MAKECMDGOALS)),torch viewer) $(if $(filter test-all setup build-fuzz,$(MAKECMDGOALS)),fuzz)
 say = @printf '\n== %s\n'
 
-.PHONY: help setup build cuda test-cuda test test-core mpi test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs check-docs clean
+.PHONY: help setup build cuda test-cuda test test-core mpi petsc test-mpi test-all bench bench-plan bench-siconos bench-peers demo viewer format check lint docs check-docs clean
 .PHONY: $(addprefix configure-,$(PRESETS)) $(addprefix build-,$(PRESETS)) test-asan test-tsan test-debug
 
 help:  ## this list
@@ -53,19 +53,28 @@ test-asan test-tsan test-debug: test-%: build-%
 	$(say) 'testing build/$*'
 	@ctest --preset $* --parallel $(JOBS)
 
-test-all: mpi build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
+test-all: mpi petsc build-release build-fuzz test-debug test-asan test-tsan  ## test, sanitizers, long fuzzing, large random campaigns
 	$(say) 'testing, long ones included'
 	@ORTHANT_FUZZ_SECONDS=$(FUZZ_SECONDS) ORTHANT_FUZZ_SEED=0 ORTHANT_KILLS=50 ctest --preset release-long --parallel $(JOBS)
 
 mpi: configure-release  ## install Open MPI, build build/release/bin/orthant-mpi: runs on many ranks
 	@cmake -S . -B build/release -DORTHANT_MPI=ON >build/configure-mpi.log
 	$(say) 'building build/release/bin/orthant-mpi'
-	@cmake --build build/release --parallel $(JOBS) --target orthant_mpi
+	@cmake --build build/release --parallel $(JOBS) --target product orthant_mpi
+
+petsc: configure-release  ## install PETSc, build liborthant_tao (-tao_type orthant) and build/release/bin/orthant-petsc
+	@cmake -S . -B build/release -DORTHANT_PETSC=ON >build/configure-petsc.log
+	$(say) 'building build/release/bin/orthant-petsc'
+	@cmake --build build/release --parallel $(JOBS) --target petsc_tests
 
 # RANKS: how many at most; more than there are cores are fine.
 RANKS ?= 4
-test-mpi: mpi  ## test runs on 1 to RANKS ranks
+test-mpi: mpi petsc  ## test runs on 1 to RANKS ranks, and PETSc
 	$(say) 'testing on ranks'
+	@python3 -B tests/mpi/gradient_test.py build/release/bin $(RANKS)
+	@PYTHONPATH=build/release/python mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3 \
+	  /usr/bin/python3 -B -m mpi4py.futures tests/mpi/batch_test.py
+	@python3 -B tests/mpi/petsc_test.py build/release/bin build/release/src/liborthant_tao.so $(RANKS)
 	@python3 -B tests/mpi/ranks_test.py build/release/bin/orthant-mpi $(RANKS)
 
 bench: configure-release  ## run the benchmarks, JSON in build/bench

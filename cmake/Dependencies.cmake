@@ -13,7 +13,11 @@ foreach(part IN ITEMS orthant orthant_rooms orthant_lower orthant_upper)
     target_compile_definitions(${part} PRIVATE ORTHANT_WITH_KLU=1)
   endif()
   if(ORTHANT_IO)
+    set(HDF5_PREFER_PARALLEL OFF)  # PETSc brings one
     find_package(HDF5 REQUIRED COMPONENTS C)
+    if(HDF5_IS_PARALLEL)
+      message(FATAL_ERROR "Orthant needs the serial HDF5 (libhdf5-dev), found ${HDF5_C_LIBRARIES}")
+    endif()
     target_include_directories(${part} SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
     target_link_libraries(${part} PRIVATE ${HDF5_C_LIBRARIES})
     find_package(ZLIB REQUIRED)  # comes with HDF5, whose files it packs

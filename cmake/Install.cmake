@@ -2,6 +2,9 @@
 # cmake --install, then find_package(orthant CONFIG) gives orthant::orthant.
 include(CMakePackageConfigHelpers)
 install(TARGETS orthant EXPORT orthantTargets)
+if(TARGET orthant_tao)
+  install(TARGETS orthant_tao)
+endif()
 if(ORTHANT_APPS)
   get_property(commands DIRECTORY apps PROPERTY BUILDSYSTEM_TARGETS)
   foreach(command IN LISTS commands)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@
 #include "orthant/gradient/checker.hpp"
 #include "orthant/io/scene.hpp"
 #include "report.hpp"
+#if defined(ORTHANT_HAS_MPI)
+#include "orthant/distributed/distributed.hpp"
+#include "orthant/distributed/gradient.hpp"
+#endif
 
 namespace orthant::app {
 namespace {
@@ -301,17 +306,34 @@ Json rows_json(const std::vector<Row>& rows) {
   return list;
 }
 
-int run_grad(const GradCommand& c) {
-  set_thread_count(c.threads);
-  const LoadedScene scene = load_scene(c.scene, c.scene_options);
-  need_plain_steps(scene, "a gradient");
-  const Index steps = c.steps > 0 ? c.steps : static_cast<Index>(scene.steps);
-  for (const std::string& text : c.losses)  // misspelt: say so before anything is stepped
-    (void)evaluate_loss(text, scene.model, scene.parameters, scene.state);
-  std::vector<Input> inputs;
-  for (const std::string& name : split(c.parameters)) inputs.push_back(input_of(scene.model, name));
-  if (inputs.empty()) inputs = all_inputs(scene.model);
+/// Who makes the products, and who tells: on many ranks the first.
+struct Makers {
+  std::function<RolloutGradient(const RolloutTape&, const RolloutCotangent&,
+                                const StepGradientSettings&)>
+      gradient = rollout_gradient;
+  CheckpointPolicy policy = {.keep_states = false};
+  bool tells = true;
+};
 
+/// What is asked for, with everything that may be misspelt: said before anything is stepped.
+struct Question {
+  explicit Question(const GradCommand& c)
+      : scene((set_thread_count(c.threads), load_scene(c.scene, c.scene_options))) {
+    need_plain_steps(scene, "a gradient");
+    for (const std::string& text : c.losses)
+      (void)evaluate_loss(text, scene.model, scene.parameters, scene.state);
+    for (const std::string& name : split(c.parameters))
+      inputs.push_back(input_of(scene.model, name));
+    if (inputs.empty()) inputs = all_inputs(scene.model);
+  }
+  LoadedScene scene;
+  std::vector<Input> inputs;
+};
+
+int answer(const GradCommand& c, const Question& question, const Makers& makers) {
+  const LoadedScene& scene = question.scene;
+  const std::vector<Input>& inputs = question.inputs;
+  const Index steps = c.steps > 0 ? c.steps : static_cast<Index>(scene.steps);
   StepGradientSettings gradient;
   gradient.allow_unconverged = c.force;
   if (c.kappa > 0) {
@@ -321,9 +343,9 @@ int run_grad(const GradCommand& c) {
   const Timer timer;
   const RolloutTape tape =
       record_rollout(scene.model, scene.parameters, scene.settings, scene.state,
-                     controls_of(scene, steps), steps, {.keep_states = false});
+                     controls_of(scene, steps), steps, makers.policy);
   const double forward = timer.seconds();
-  const bool quiet = c.json_path == "-";
+  const bool quiet = c.json_path == "-" || !makers.tells;
   Json report = {{"scene", scene.name},
                  {"steps", steps},
                  {"time", tape.final_state.t},
@@ -333,7 +355,8 @@ int run_grad(const GradCommand& c) {
   bool good = tape.report.failed_steps == 0;
   for (const std::string& text : c.losses) {
     const Loss loss = evaluate_loss(text, scene.model, scene.parameters, tape.final_state);
-    const RolloutGradient g = rollout_gradient(tape, at_end(tape, loss.by_q, loss.by_v), gradient);
+    const RolloutGradient g = makers.gradient(tape, at_end(tape, loss.by_q, loss.by_v), gradient);
+    if (!makers.tells) continue;
     std::vector<Row> rows = rows_of(c, scene, inputs, tape, g, loss);
     std::size_t hidden = 0;
     if (c.parameters.empty() && rows.size() > kShown && !quiet) {
@@ -357,8 +380,63 @@ int run_grad(const GradCommand& c) {
   report.set("losses", losses);
   report.set("seconds_forward", forward);
   report.set("seconds", timer.seconds());
-  write_report(c.json_path, report.text());
+  if (makers.tells) write_report(c.json_path, report.text());
   return good ? kSuccess : kNotConverged;
+}
+
+#if defined(ORTHANT_HAS_MPI)
+
+/// All ranks step; the walk back is shared out. What is wrong is told once.
+int answer_on_ranks(const GradCommand& c) {
+  const MpiSession mpi;
+  const auto tell = [&](const std::exception& error, int by) {
+    if (mpi.rank() == by) fmt::print(stderr, "orthant: {}\n", error.what());
+  };
+  std::unique_ptr<Question> question;
+  std::string why;
+  try {
+    question = std::make_unique<Question>(c);
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (const int first = mpi.first(!question); first >= 0) {
+    if (mpi.rank() == first) fmt::print(stderr, "orthant: {}\n", why);
+    return kBadInput;
+  }
+  RankGradientCounts counts;
+  Makers makers;
+  makers.gradient = [&](const RolloutTape& tape, const RolloutCotangent& loss,
+                        const StepGradientSettings& gradient) {
+    return rollout_gradient_on_ranks(tape, loss, gradient, &counts);
+  };
+  makers.policy.store_records = false;
+  makers.tells = mpi.rank() == 0;
+  try {
+    const int code = answer(c, *question, makers);
+    if (makers.tells && c.json_path != "-")
+      fmt::print(
+          "{} ranks: rank 0 walked {} of {} stretches, sent {} messages, {:.1f} kB; "
+          "{:.3g} s of its processor ahead of the walk, {:.3g} s in it\n",
+          mpi.size(), counts.mine, counts.stretches, counts.messages,
+          1e-3 * static_cast<double>(counts.bytes), counts.ahead, counts.walk);
+    return code;
+  } catch (const Error& error) {  // on all ranks alike, or of the report
+    tell(error, 0);
+    return kBadInput;
+  } catch (const std::exception& error) {
+    tell(error, mpi.rank());
+    std::fflush(nullptr);
+    mpi.abort(kBadInput);
+  }
+}
+
+#endif
+
+int run_grad(const GradCommand& c) {
+#if defined(ORTHANT_HAS_MPI)
+  if (MpiSession::launched()) return answer_on_ranks(c);
+#endif
+  return answer(c, Question(c), {});
 }
 
 }  // namespace
