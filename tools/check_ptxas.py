@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 MOST = {"StepBody": 0, "PullBody": 2048, "SweepContact": 0, "FillContacts": 0,
-        "SolveRods": 0, "CountRows": 0, "FillRows": 0}  # bytes of spill stores of the kernel itself
+        "SolveRods": 0, "CountRows": 0, "FillRows": 0,
+        "EliminatePanel": 0, "UpdateTile": 0, "SolveUp": 0, "SolveDown": 0}  # bytes of spill stores of the kernel itself
 
 
 def main():

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/cuda/rods_bench.cpp: rods_bench LIBRARY [--cells N] [--seconds S] [--from FILE] [--to FILE]
-// [--steps N] [--tolerance T] [--as-step]: a colony from one cell, or from FILE, to N cells
-// on a CUDA device, halfway through its last generation; a line per generation, as docs/gpu.md
-// quotes it, and one where the time ends. LIBRARY `host`: on the threads of the host.
+// [--steps N] [--tolerance T] [--interior-from N] [--as-step]: a colony from one cell, or from
+// FILE, to N cells on a CUDA device, halfway through its last generation; a line per generation, as
+// docs/gpu.md quotes it, and one where the time ends. LIBRARY `host`: on the threads of the host.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -165,8 +165,8 @@ struct Steps {
 
 Rods one_cell() { return {{0, 0, 0.3}, {2}, {1}}; }
 
-void compare_bits(const CudaLibrary& cuda) {
-  World device(&cuda, {}), host(nullptr, {});
+void compare_bits(const CudaLibrary& cuda, const RodSettings& settings) {
+  World device(&cuda, settings), host(nullptr, settings);
   Rods rods = one_cell();
   std::size_t different = 0, numbers = 0;
   while (rods.uid.size() < 128) {
@@ -214,6 +214,8 @@ int main(int argc, char** argv) {
       to = value;
     else if (a == "--tolerance")
       settings.tolerance = std::atof(value);
+    else if (a == "--interior-from")
+      settings.interior_from = std::atoi(value);
     else
       CudaLibrary::die(("unknown: " + a).c_str());
   }
@@ -221,7 +223,7 @@ int main(int argc, char** argv) {
   std::unique_ptr<CudaLibrary> cuda;
   if (std::strcmp(argv[1], "host") != 0) {
     cuda = std::make_unique<CudaLibrary>(argv[1]);
-    if (from == nullptr) compare_bits(*cuda);
+    if (from == nullptr) compare_bits(*cuda, settings);
   }
   World world(cuda.get(), settings);
   Rods rods = from != nullptr ? read(from) : one_cell();

@@ -7,6 +7,7 @@
 #include <cub/cub.cuh>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "cuda/device_for.cuh"
 #include "cuda/error.cuh"
@@ -77,6 +78,22 @@ class CudaBackend {
   void release(Buffer<T>& buffer) {
     cudaFree(buffer.data);
     buffer = {};
+  }
+  /// Room for n entries; the first `used` of them are kept.
+  template <class T>
+  void grow(Buffer<T>& buffer, std::size_t used, std::size_t n) {
+    if (n <= buffer.capacity) return;
+    Buffer<T> larger;
+    reserve(larger, n);
+    if (used > 0) copy(buffer.data, larger.data, used);
+    release(buffer);
+    buffer = larger;
+  }
+  template <class T>
+  void upload(Buffer<T>& buffer, const std::vector<T>& from) {
+    reserve(buffer, from.size());
+    require(cudaMemcpy(buffer.data, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
+            "upload");
   }
   template <class T>
   void put(T* at, const T& value) {

@@ -83,8 +83,73 @@ __global__ void partials_kernel(std::size_t count, const RodTotals* partial, Rod
   if (threadIdx.x == 0) *out = sum;
 }
 
+/// The team of fronts_kernel.hpp: the threads of a block.
+struct DeviceTeam {
+  double* shared;
+  template <class Body>
+  __device__ void each(int count, const Body& body) {
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kTeam) {
+      asm volatile("" ::: "memory");  // what a body reads stays in memory, not in registers
+      body(i);
+    }
+    __syncthreads();
+  }
+  template <class Term>
+  __device__ void sums(int count, int length, const Term& term, double* out) {
+    constexpr int kLanes = 32;
+    const int warp = static_cast<int>(threadIdx.x) / kLanes, lane = threadIdx.x % kLanes;
+    for (int c = warp; c < count; c += kTeam / kLanes) {
+      double sum = 0;
+      for (int i = lane; i < length; i += kLanes) sum += term(c, i);
+      for (int half = kLanes / 2; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, half);
+      if (lane == 0) out[c] = sum;
+    }
+    __syncthreads();
+  }
+};
+template <class Body>
+__global__ void __launch_bounds__(kTeam) team_kernel(const __grid_constant__ Body body) {
+  __shared__ double shared[kShared];
+  DeviceTeam team{shared};
+  body(team, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y));
+}
+
 class RodBackend : public CudaBackend {
  public:
+  using Recording = cudaGraphExec_t;
+  /// Launches that follow each other closely are made by the device itself.
+  template <class Run>
+  void replay(Recording& recording, const Run& run) {
+    if (recording == nullptr) {
+      cudaGraph_t graph = nullptr;
+      require(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeThreadLocal), "capture");
+      stream_ = recorder_;
+      try {
+        run();
+      } catch (...) {
+        stream_ = nullptr;
+        cudaStreamEndCapture(recorder_, &graph);
+        cudaGraphDestroy(graph);
+        throw;
+      }
+      stream_ = nullptr;
+      require(cudaStreamEndCapture(recorder_, &graph), "capture");
+      const cudaError_t made = cudaGraphInstantiate(&recording, graph, 0);
+      cudaGraphDestroy(graph);
+      require(made, "capture");
+    }
+    require(cudaGraphLaunch(recording, nullptr), "launch");
+  }
+  void forget(Recording& recording) {
+    if (recording != nullptr) cudaGraphExecDestroy(recording);
+    recording = nullptr;
+  }
+  template <class Body>
+  void teams(int x, int y, const Body& body) {
+    team_kernel<<<dim3(static_cast<unsigned>(x), static_cast<unsigned>(y)), kTeam, 0, stream_>>>(
+        body);
+    require(cudaGetLastError(), "launch");
+  }
   RodBackend() {
     int device = 0, per = 0, processors = 0;
     require(cudaGetDevice(&device), "cudaGetDevice");
@@ -92,9 +157,13 @@ class RodBackend : public CudaBackend {
     require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per, SolveRods, kSumLanes, 0), "device");
     most_blocks_ = static_cast<unsigned>(per * processors);
     processors_ = static_cast<unsigned>(processors);
+    require(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "stream");
     reserve(total_, 1);
   }
-  ~RodBackend() { release(total_); }
+  ~RodBackend() {
+    release(total_);
+    cudaStreamDestroy(recorder_);
+  }
 
   template <class Term>
   RodTotals total(std::size_t count, const Term& term, RodTotals* scratch) {
@@ -124,6 +193,7 @@ class RodBackend : public CudaBackend {
 
  private:
   unsigned most_blocks_ = 1, processors_ = 1;
+  cudaStream_t recorder_ = nullptr, stream_ = nullptr;
   Buffer<RodTotals> total_;
 };
 

@@ -45,6 +45,21 @@ class HostBackend {
     delete[] buffer.data;
     buffer = {};
   }
+  /// Room for n entries; the first `used` of them are kept.
+  template <class T>
+  void grow(Buffer<T>& buffer, std::size_t used, std::size_t n) {
+    if (n <= buffer.capacity) return;
+    Buffer<T> larger;
+    reserve(larger, n);
+    if (used > 0) copy(buffer.data, larger.data, used);
+    release(buffer);
+    buffer = larger;
+  }
+  template <class T>
+  void upload(Buffer<T>& buffer, const std::vector<T>& from) {
+    reserve(buffer, from.size());
+    std::copy(from.begin(), from.end(), buffer.data);
+  }
   template <class T>
   void put(T* at, const T& value) {
     *at = value;

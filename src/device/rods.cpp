@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "device/host_backend.hpp"
+#include "device/host_teams.hpp"
 #include "device/rods_program.hpp"
 #include "device/rods_run.hpp"
 #include "orthant/base/error.hpp"
@@ -53,7 +53,7 @@ class HostGrid {
   bool first() const { return true; }
 };
 
-struct RodBackend : device::HostBackend {
+struct RodBackend : device::HostTeams {
   template <class Term>
   RodTotals total(std::size_t count, const Term& term, RodTotals* scratch) {
     return HostGrid().total(count, term, scratch);
@@ -83,8 +83,9 @@ device::RodModel checked(const RodSettings& s) {
   require(std::isfinite(std::exp(s.h * s.growth)), "growth", "must leave exp(h growth) finite");
   require(s.max_iterations > 0, "max_iterations", "must be > 0");
   require(s.max_recursions >= 0, "max_recursions", "must be >= 0");
-  return {s.radius,    std::exp(s.h * s.growth), s.near,           s.overlap,
-          s.tolerance, s.max_iterations,         s.max_recursions, s.as_step ? 1 : 0};
+  return {s.radius,       std::exp(s.h * s.growth), s.near,           s.overlap,
+          s.tolerance,    s.max_iterations,         s.max_recursions, s.as_step ? 1 : 0,
+          s.interior_from};
 }
 
 }  // namespace

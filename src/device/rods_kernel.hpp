@@ -20,7 +20,7 @@ namespace orthant::device {
 
 struct RodModel {
   double radius, growth, near, overlap, tolerance;  // growth: factor of a step
-  int max_iterations, max_recursions, as_step;
+  int max_iterations, max_recursions, as_step, interior_from;
 };
 
 /// A rod where it is looked at, in the order of cells. half: of its core.
@@ -106,8 +106,11 @@ struct GrowRod {
     const double l = w.length[i] *= w.m.growth;
     w.mobility[i] = {1 / l, 12 / (l * l * l), 0};
     // The motion of the last step foretells that of this one: rows linearised there need fewer
-    // rounds.
-    if (w.m.as_step != 0 || w.old_link_begin == nullptr) w.move[i] = {0, 0, 0, 0, 0, 0};
+    // rounds. Half of it: the whole overshoots, in large worlds more from step to step.
+    RodMove& u = w.move[i];
+    u = w.m.as_step != 0 || w.old_link_begin == nullptr
+            ? RodMove{0, 0, 0, 0, 0, 0}
+            : RodMove{0.5 * u.x, 0.5 * u.y, 0.5 * u.turn, 0, 0, 0};
   }
 };
 

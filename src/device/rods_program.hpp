@@ -6,7 +6,7 @@
 
 namespace orthant::device {
 
-constexpr char kRodMagic[8] = {'O', 'R', 'T', 'R', 'O', 'D', '0', '1'};
+constexpr char kRodMagic[8] = {'O', 'R', 'T', 'R', 'O', 'D', '0', '2'};
 
 struct RodHeader {
   char magic[8];

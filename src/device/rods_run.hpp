@@ -7,17 +7,20 @@
 
 #include <utility>
 
-#include "device/rods_kernel.hpp"
+#include "device/rods_inner_kernel.hpp"
 #include "orthant/device/rods.hpp"
 
 namespace orthant::device {
 
-constexpr double kRough = 10;  // tolerances, of the rounds before no row is missing
+// Tolerances, of the rounds before no row is missing; of the first one of an interior point.
+constexpr double kRough = 10, kRoughInside = 1000;
+constexpr double kAskInside = 0.25;  // of the overlap: a round is dear there, a row is not
 
 template <class Backend>
 class RodRun {
  public:
-  RodRun(Backend& backend, const RodModel& model) : on_(backend), model_(model) {
+  RodRun(Backend& backend, const RodModel& model)
+      : on_(backend), model_(model), interior_(backend, model.tolerance) {
     on_.reserve(solve_, 1);
   }
   ~RodRun() {
@@ -45,14 +48,20 @@ class RodRun {
     on_.reserve(before_, n);
     on_.copy(length, before_.data, n);
     on_.each(n, GrowRod{w});
-    find_rows(w, model_.near);
+    report.deepest = find_rows(w, model_.near, -1);
     report.first = w.rows;
+    const bool inside = n >= static_cast<std::size_t>(model_.interior_from) && w.rows > 0;
     // Roughly solved until no row is missing: new rows would undo what more products gain.
-    const double rough = (model_.as_step != 0 ? 1 : kRough) * model_.tolerance;
-    w.m.tolerance = rough;
-    for (int round = 0;; ++round) {
-      link_rows(w);
-      const RodSolve solved = on_.solve(w);
+    const double rough = model_.as_step != 0 ? 1 : inside ? kRoughInside : kRough;
+    const double ask = inside && model_.as_step == 0 ? kAskInside : 1;
+    w.m.tolerance = rough * model_.tolerance;
+    for (int round = 0, base = 0;; ++round) {
+      if (round == 0 || w.rows > base) {
+        link_rows(w);
+        if (inside) interior_.start(w, base, report.deepest);
+      }
+      const RodSolve solved = inside ? interior_.solve(w) : on_.solve(w);
+      base = w.rows;
       ++report.solves;
       report.iterations += solved.iterations;
       report.residual = solved.residual;
@@ -60,15 +69,18 @@ class RodRun {
         report.outcome = RodOutcome::NotFinite;
         break;
       }
-      const int before = w.rows;
-      report.deepest = find_rows(w, -model_.overlap);
-      const bool added = w.rows > before;
+      const bool exact = solved.residual <= model_.tolerance;
+      report.deepest = find_rows(w, -ask * model_.overlap, exact ? model_.overlap : -1);
+      const bool added = w.rows > base;
       if (!(solved.residual <= w.m.tolerance) || (added && round >= model_.max_recursions)) {
         report.outcome = RodOutcome::IterationLimit;
         break;
       }
-      if (!added && solved.residual <= model_.tolerance) break;
-      if (!added) w.m.tolerance = model_.tolerance;
+      if (!added && exact) break;
+      if (!added)
+        w.m.tolerance = model_.tolerance;
+      else if (inside)
+        w.m.tolerance = larger(0.1 * w.m.tolerance, model_.tolerance);
     }
     report.rows = w.rows;
     if (report.outcome == RodOutcome::NotFinite) {
@@ -141,18 +153,9 @@ class RodRun {
     return w;
   }
 
-  template <class T>
-  void grow(Buffer<T>& buffer, std::size_t used, std::size_t n) {
-    if (n <= buffer.capacity) return;
-    Buffer<T> larger;
-    on_.reserve(larger, n);
-    if (used > 0) on_.copy(buffer.data, larger.data, used);
-    on_.release(buffer);
-    buffer = larger;
-  }
-
-  /// Adds the rows of all pairs nearer than `limit` at the trial; the deepest overlap there.
-  double find_rows(RodWork& w, double limit) {
+  /// Adds the rows of all pairs nearer than `limit` at the trial, unless the deepest overlap there,
+  /// which it returns, is at most `enough`.
+  double find_rows(RodWork& w, double limit, double enough) {
     const auto n = static_cast<std::size_t>(w.count);
     on_.each(n, KeyOfRod{w});
     on_.sort(w.key, w.order, n, 2 * static_cast<int>(kAxisBits));
@@ -163,6 +166,7 @@ class RodRun {
     on_.put(w.first + n, 0);
     on_.each(n, CountRows{w, limit});
     const double deepest = on_.total(n, ReadTotals{w.totals}, w.totals + n).most;
+    if (deepest <= enough) return deepest;
     const int base = w.rows, more = on_.scan(w.first, n + 1);
     if (more == 0 && base > 0) return deepest;
     reserve_rows(static_cast<std::size_t>(base), static_cast<std::size_t>(base + more), w);
@@ -173,11 +177,11 @@ class RodRun {
 
   void reserve_rows(std::size_t used, std::size_t rows, RodWork& w) {
     Kept& now = kept_[side_];
-    grow(row_, used, rows);
-    grow(now.name, used, rows);
-    grow(rest_, used, rows);
-    grow(now.impulse, used, rows);
-    grow(now.link, 2 * used, 2 * rows);  // a row looks up which one it takes over from
+    on_.grow(row_, used, rows);
+    on_.grow(now.name, used, rows);
+    on_.grow(rest_, used, rows);
+    on_.grow(now.impulse, used, rows);
+    on_.grow(now.link, 2 * used, 2 * rows);  // a row looks up which one it takes over from
     on_.reserve(link_key_, 2 * rows);
     on_.reserve(link_entry_, 2 * rows);
     w.row = row_.data;
@@ -187,7 +191,7 @@ class RodRun {
     w.link = now.link.data;
     w.link_key = link_key_.data;
     w.link_entry = link_entry_.data;
-    grow(totals_, 0, rows / kSumLanes + 2);
+    on_.grow(totals_, 0, rows / kSumLanes + 2);
     w.totals = totals_.data;
   }
 
@@ -203,6 +207,7 @@ class RodRun {
 
   Backend& on_;
   RodModel model_;
+  RodInterior<Backend> interior_;
   Kept kept_[2];
   int side_ = 0;
   std::size_t known_ = 0;  ///< rods whose last step is known

@@ -144,7 +144,6 @@ TEST(Rods, CoresThatCrossComeApart) {
 /// One step from the same state: the rows of the recursion, its solves and where it leads are those
 /// of step(), whose solver is another one.
 TEST(Rods, MakeTheRowsAndSolvesOfTheRecursion) {
-  const RodSettings deepest{.tolerance = 1e-10, .as_step = true};
   Rods rods = colony(6);
   RodProgram grow_on{RodSettings{}};
   for (int sample = 0; sample < 6; ++sample) {
@@ -157,16 +156,19 @@ TEST(Rods, MakeTheRowsAndSolvesOfTheRecursion) {
     WarmStart warm;
     StepWorkspace work;
     const StepReport core = step(model, parameters, step_settings(1e-10), {}, x, warm, work);
-    Rods copy = rods;
-    RodProgram program(deepest);
-    const RodReport r = program.step(copy.q, copy.length);
-    EXPECT_EQ(r.first, core.contacts);
-    EXPECT_EQ(r.rows, core.constraints);
-    EXPECT_EQ(r.solves, core.recursions + 1);
-    double most = 0;
-    for (std::size_t i = 0; i < copy.q.size(); ++i)
-      most = std::max(most, std::abs(copy.q[i] - x.q[static_cast<Index>(i)]));
-    EXPECT_LT(most, 1e-7) << "sample " << sample;
+    for (const int interior_from : {1, 1000}) {
+      Rods copy = rods;
+      RodProgram program({.tolerance = 1e-10, .as_step = true, .interior_from = interior_from});
+      const RodReport r = program.step(copy.q, copy.length);
+      EXPECT_EQ(r.outcome, RodOutcome::Converged);
+      EXPECT_EQ(r.first, core.contacts);
+      EXPECT_EQ(r.rows, core.constraints);
+      EXPECT_EQ(r.solves, core.recursions + 1);
+      double most = 0;
+      for (std::size_t i = 0; i < copy.q.size(); ++i)
+        most = std::max(most, std::abs(copy.q[i] - x.q[static_cast<Index>(i)]));
+      EXPECT_LT(most, 1e-7) << "sample " << sample << ", interior from " << interior_from;
+    }
   }
 }
 
@@ -201,16 +203,22 @@ Means generation_by_step(Rods& rods) {
 /// The colony by step() and by the program, to 64 cells. Single cells go other ways (jitter grows
 /// some hundredfold per generation), the means do not.
 TEST(Rods, AColonyHasTheStatisticsOfStep) {
-  Rods core_rods = one_cell(), deepest_rods = one_cell(), both_rods = one_cell();
-  RodProgram deepest({.tolerance = 1e-7, .as_step = true}), both{RodSettings{}};
+  Rods core_rods = one_cell(), deepest_rods = one_cell(), both_rods = one_cell(),
+       factor_rods = one_cell();
+  RodProgram deepest({.tolerance = 1e-7, .as_step = true}), both{RodSettings{}},
+      factors({.tolerance = 1e-7, .as_step = true, .interior_from = 1});
   for (int cells = 1; cells <= 64; cells *= 2) {
     const Means core = generation_by_step(core_rods), same = generation(deepest, deepest_rods),
                 other = generation(both, both_rods);
-    EXPECT_EQ(same.steps, core.steps) << cells;
-    EXPECT_NEAR(same.first, core.first, 0.03 * core.first) << cells;
-    EXPECT_NEAR(same.rows, core.rows, 0.03 * core.rows) << cells;
-    EXPECT_NEAR(same.solves, core.solves, 0.1 * core.solves) << cells;
-    EXPECT_NEAR(same.gyration, core.gyration, 0.02 * core.gyration) << cells;
+    const auto expect_same = [&](const Means& m) {
+      EXPECT_EQ(m.steps, core.steps) << cells;
+      EXPECT_NEAR(m.first, core.first, 0.03 * core.first) << cells;
+      EXPECT_NEAR(m.rows, core.rows, 0.03 * core.rows) << cells;
+      EXPECT_NEAR(m.solves, core.solves, 0.1 * core.solves) << cells;
+      EXPECT_NEAR(m.gyration, core.gyration, 0.02 * core.gyration) << cells;
+    };
+    expect_same(same);
+    if (cells <= 32) expect_same(generation(factors, factor_rods));
     EXPECT_NEAR(other.gyration, core.gyration, 0.03 * core.gyration) << cells;
   }
 }
@@ -239,30 +247,35 @@ TEST(Rods, DivideAsDivisionDoes) {
 }
 
 TEST(Rods, LeaveNoMoreOverlapThanAsked) {
-  Rods rods = colony(6);
-  RodProgram program{RodSettings{}};
-  for (int i = 0; i < 300; ++i) {
-    const RodReport r = program.step(rods.q, rods.length);
-    ASSERT_EQ(r.outcome, RodOutcome::Converged);
-    EXPECT_LE(r.deepest, 1e-5);
-    EXPECT_LE(r.residual, 5e-6);
-    if (i % 20 == 0) {
-      EXPECT_NEAR(true_overlap(rods), r.deepest, 1e-12);
+  for (const int interior_from : {1, 1000}) {
+    Rods rods = colony(6);
+    RodProgram program({.interior_from = interior_from});
+    for (int i = 0; i < 300; ++i) {
+      const RodReport r = program.step(rods.q, rods.length);
+      ASSERT_EQ(r.outcome, RodOutcome::Converged);
+      EXPECT_LE(r.deepest, 1e-5);
+      EXPECT_LE(r.residual, 5e-6);
+      if (i % 20 == 0) {
+        EXPECT_NEAR(true_overlap(rods), r.deepest, 1e-12);
+      }
     }
   }
 }
 
 TEST(Rods, HaveTheSameBitsForAnyNumberOfThreads) {
-  const auto end = [](int threads) {
+  const Rods begin = colony(8);
+  const auto end = [&](int threads, int interior_from) {
     set_thread_count(threads);
-    Rods rods = colony(8);
-    RodProgram program{RodSettings{}};
-    for (int i = 0; i < 30; ++i) program.step(rods.q, rods.length);
+    Rods rods = begin;
+    RodProgram program({.interior_from = interior_from});
+    for (int i = 0; i < 20; ++i) program.step(rods.q, rods.length);
     set_thread_count(1);
     return rods.q;
   };
-  const std::vector<double> one = end(1);
-  for (const int threads : {2, 5}) EXPECT_EQ(end(threads), one) << threads;
+  for (const int interior_from : {1, 1000}) {
+    const std::vector<double> one = end(1, interior_from);
+    for (const int threads : {2, 5}) EXPECT_EQ(end(threads, interior_from), one) << threads;
+  }
 }
 
 TEST(Rods, StandWhereANumberIsNotFinite) {
@@ -281,16 +294,20 @@ TEST(Rods, StandWhereANumberIsNotFinite) {
 TEST(Rods, HaveTheirLengthsBackWhereASolveIsNotFinite) {
   Rods rods{.q = {0, 0, 0, 1, 0.4, 0.3}, .length = {2, 2}, .uid = {0, 1}};
   const Rods before = rods;
-  RodProgram program({.h = 1, .growth = 600});
-  EXPECT_EQ(program.step(rods.q, rods.length).outcome, RodOutcome::NotFinite);
-  EXPECT_EQ(rods.length, before.length);
-  EXPECT_EQ(rods.q, before.q);
+  for (const int interior_from : {1, 1000}) {
+    RodProgram program({.h = 1, .growth = 600, .interior_from = interior_from});
+    EXPECT_EQ(program.step(rods.q, rods.length).outcome, RodOutcome::NotFinite);
+    EXPECT_EQ(rods.length, before.length);
+    EXPECT_EQ(rods.q, before.q);
+  }
 }
 
 TEST(Rods, SayWhereASolveEndedAtItsLimit) {
   Rods rods = colony(5);
-  RodProgram program({.tolerance = 1e-12, .max_iterations = 10});
-  EXPECT_EQ(program.step(rods.q, rods.length).outcome, RodOutcome::IterationLimit);
+  RodProgram gradients({.tolerance = 1e-12, .max_iterations = 10}),
+      factors({.tolerance = 1e-12, .max_iterations = 2, .interior_from = 1});
+  EXPECT_EQ(gradients.step(rods.q, rods.length).outcome, RodOutcome::IterationLimit);
+  EXPECT_EQ(factors.step(rods.q, rods.length).outcome, RodOutcome::IterationLimit);
 }
 
 TEST(Rods, RefuseByName) {

@@ -30,6 +30,8 @@ struct RodSettings {
   /// Otherwise at both ends of rods that lie flush, where the motion of the last step would lead:
   /// the recursion then has fewer to add.
   bool as_step = false;
+  /// Worlds of this many rods or more are solved by an interior point, smaller ones by gradients.
+  int interior_from = 40'000;
 };
 
 enum class RodOutcome : int { Converged, IterationLimit, NotFinite };
