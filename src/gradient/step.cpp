@@ -238,13 +238,14 @@ StateTangent StepGradient::push_forward(const StepTangent& change) {
     SolveInputs before = d;
     before.duration = interval && i == m.last_interval ? d_left : 0;
     stage.push(before, q, v);
-    if (stage.record().scaled) {
+    const bool just_unscaled = stage.just_unscaled();
+    if (stage.record().scaled || just_unscaled) {
       VecX none, by_scale;
       unit.set_zero(*m.model);
       unit.scale = 1;
       stage.push(unit, none, by_scale);
-      const double gain = stage.push_gain(unit, by_scale);
-      if (std::abs(gain) > 0) v -= stage.push_gain(before, v) / gain * by_scale;
+      const double gain = stage.push_gain(unit, by_scale), rise = stage.push_gain(before, v);
+      if (std::abs(gain) > 0 && (!just_unscaled || rise > 0)) v -= rise / gain * by_scale;
     }
     d.q = q;
     d.v = v;

@@ -27,7 +27,7 @@ const char* name_of(OpenReason reason) {
 
 }  // namespace
 
-void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
+void StepGradient::Impl::note_kinks(std::size_t i, bool starts, internal::StillContacts& still) {
   const Stage& stage = stages[i];
   const SolveRecord& r = stage.record();
   internal::Kinks found = internal::find_kinks(*model, *parameters, *settings, r, stage.blocks(),
@@ -49,9 +49,15 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts) {
   kinks[i] = std::move(found.scalars);
   if (stage.rests_by_rounding())  // what an earlier solve of the step opens is on the other side
     for (EdgeParameter& edge : certificate.edges) edge.given = edge.given && !edge.opens;
-  if (with_parameters)
+  if (with_parameters) {
+    std::vector<EdgeParameter> edges;
     internal::find_edges(context_of(i, r), stage.blocks(), stage.free_velocity(),
-                         settings->projection_tolerance, certificate.edges);
+                         settings->projection_tolerance, edges, still);
+    // They may scale the restitution, by a gain that has the work from outside in it.
+    if (stage.just_unscaled() && stage.works_from_outside())
+      for (EdgeParameter& edge : edges) edge.given = false;
+    internal::merge_edges(edges, certificate.edges);
+  }
   certificate.rests = certificate.rests || stage.rests_by_rounding();
 }
 
@@ -79,6 +85,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
                   settings->constraints != ConstraintScheme::Manifold ||
                   model->bilateral_count() == 0;
   kinks.assign(stages.size(), {});
+  internal::StillContacts still(*model);
   for (const Stage& stage : stages) {
     if (!stage.reason().empty()) blame(stage.reason());
     const GradientCertificate& one = stage.certificate();
@@ -89,7 +96,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
     c.residual = std::max(c.residual, one.residual);
     if (one.kappa > 0) blame("smoothed: of the central path");
     corrects = corrects || (kind == SolveKind::Projection && one.residual <= kUncorrected);
-    note_kinks(static_cast<std::size_t>(&stage - stages.data()), gradient.starts);
+    note_kinks(static_cast<std::size_t>(&stage - stages.data()), gradient.starts, still);
     if (one.floating > 0) note_borders(stage);
     const bool last = &stage == &stages.back();
     if (kind == SolveKind::Projection || (!trials.empty() && !last)) continue;
@@ -100,6 +107,7 @@ void StepGradient::Impl::certify(const StepGradientSettings& gradient) {
                             one.states[static_cast<std::size_t>(stage.blocks()[i].row)],
                             kind == SolveKind::Impact});
   }
+  still.settle(c.edges);
   if (!corrects)
     blame("joints and contacts contradict each other: no correction of positions closes both");
 }
@@ -131,6 +139,23 @@ SolveRecord StepGradient::Impl::end_of(std::size_t i) const {
   return end;
 }
 
+std::optional<internal::SolveInputs> StepGradient::Impl::gain_at_border(std::size_t i) {
+  if (!stages[i].just_unscaled()) return std::nullopt;
+  SolveInputs gain, scaled;
+  gain.set_zero(*model);
+  stages[i].pull_gain(gain);
+  if (!(gain.scale > 0)) return std::nullopt;
+  scaled.set_zero(*model);
+  internal::add(1 / gain.scale, gain, scaled);
+  // Edges go one way only, see close_scale().
+  for (const EdgeParameter& edge : certificate.edges) scaled.parameters[edge.place] = 0;
+  std::vector<OpenInput> open;
+  internal::find_open({scaled.q, scaled.v, {}, scaled.parameters}, *parameters, settings->h, {},
+                      open);
+  if (open.empty()) return std::nullopt;  // without friction it gains nothing whatever is changed
+  return scaled;
+}
+
 void StepGradient::Impl::find_open(OpenReason reason) {
   SolveInputs in;
   bool any = false;
@@ -159,6 +184,10 @@ void StepGradient::Impl::find_open(OpenReason reason) {
       in.duration += own->duration;
       // What leads there by a recursion is not looked at.
       if (!trials.empty() && i > 0) blame(name_of(reason));
+    }
+    if (const auto gain = reason == OpenReason::Kink ? gain_at_border(i) : std::nullopt) {
+      begin();
+      internal::add(1, *gain, in);
     }
     add_kinks(i, internal::KinkScalar::At::Solve);
     if (any && trials.empty()) close_times(i, in, by_left);

@@ -6,7 +6,9 @@
 // impact at the very start of a step ends an interval of length zero, along which bodies fall
 // freely; so does each impact of other bodies at the same time. Contacts that overlap when the step
 // begins have their impact at once: τ = 0 is fixed. Where an impact would gain energy, the scale s
-// of its restitution is a variable in the same way: ds = −d(T⁺ − T⁻)|_s / ∂(T⁺ − T⁻)/∂s.
+// of its restitution is a variable in the same way: ds = −d(T⁺ − T⁻)|_s / ∂(T⁺ − T⁻)/∂s. An impact
+// without friction at restitution 1 gains nothing just so: coefficients that leave the end of their
+// range scale it where it would gain by them.
 #include <algorithm>
 #include <cmath>
 
@@ -184,12 +186,22 @@ void StepGradient::Impl::close_scale(Stage& impact, SolveInputs& in) {
   SolveInputs gain;
   gain.set_zero(*model);
   impact.pull_gain(gain);
-  if (std::abs(gain.scale) > 0) internal::add(-in.scale / gain.scale, gain, in);
+  if (!(std::abs(gain.scale) > 0)) return;
+  const double by_gain = -in.scale / gain.scale;
+  if (impact.record().scaled) {
+    internal::add(by_gain, gain, in);
+    return;
+  }
+  // Each of these leaves its edge one way, and scales the restitution where it gains on that way.
+  for (const EdgeParameter& edge : certificate.edges)
+    if (const double by = gain.parameters[edge.place];
+        (parameters->values[edge.place] == 0 ? by : -by) > 0)
+      in.parameters[edge.place] += by_gain * by;
 }
 
 void StepGradient::Impl::close_times(std::size_t i, SolveInputs& in, double& by_left) {
   const SolveRecord& here = stages[i].record();
-  if (here.scaled) close_scale(stages[i], in);
+  if (here.scaled || stages[i].just_unscaled()) close_scale(stages[i], in);
   if (event_before[i].event.contact != nullptr) {
     const double by_duration = in.q.dot(here.v) + in.v.dot(event_before[i].acceleration) - by_left;
     close_event(event_before[i].event, nullptr, by_duration, in);

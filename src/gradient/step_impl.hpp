@@ -6,10 +6,12 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gradient/edges.hpp"
 #include "gradient/kinks.hpp"
 #include "gradient/other_sides.hpp"
 #include "gradient/stage.hpp"
@@ -89,7 +91,7 @@ struct StepGradient::Impl {
   /// Another contact of the impact is as closed as the first, and was closing too.
   bool closes_with_another(const SolveRecord& impact) const;
   void certify(const StepGradientSettings& gradient);
-  void note_kinks(std::size_t stage, bool starts);
+  void note_kinks(std::size_t stage, bool starts, internal::StillContacts& still);
   void note_borders(const Stage& stage);
   /// `released`: contacts let go that are counted already.
   void note_error(const Stage& stage, Index released = 0);
@@ -102,11 +104,13 @@ struct StepGradient::Impl {
   /// Carries the kinks of single numbers, and what contradicts redundant rows, to the start of the
   /// step.
   void find_open(OpenReason reason);
+  /// The gain of an impact, of size 1, where it is 0 and some input that goes both ways changes it.
+  std::optional<SolveInputs> gain_at_border(std::size_t i);
   /// Inputs that close contacts at the start and open others.
   void find_crossed();
   /// Removes the freedom of τ: by_duration is the whole derivative by it at fixed everything else.
   void close_event(const Event& event, Stage* interval, double by_duration, SolveInputs& in);
-  /// The same for the scale of the restitution.
+  /// The same for the scale of the restitution; of an impact that is just not scaled, by edges.
   void close_scale(Stage& impact, SolveInputs& in);
   /// `in` is the derivative by the inputs of stage i at fixed times and scale: removes these
   /// freedoms. `by_left`: by the time that is left after the stage.
