@@ -28,6 +28,7 @@ constexpr Coefficient kCoefficients[] = {Coefficient::Friction, Coefficient::Res
                                          Coefficient::Rolling};
 struct Responses {
   Response friction, rolling, bounce;
+  bool slides = false, rolls = false;
 
   const Response& of(Coefficient which) const {
     return which == Coefficient::Friction      ? friction
@@ -103,13 +104,10 @@ Vec3 pyramid_direction(const ContactBlock& block, const Vec3& s, int directions)
   return best;
 }
 
-/// The coefficient is 0 and the contact has no rows for it, which it would have with a little of
-/// it.
-bool would_have_rows(Coefficient which, const ContactBlock& block, FrictionModel friction) {
-  if (value_of(block.material, which) > 0) return false;
-  return which == Coefficient::Friction
-             ? block.dim == 1
-             : friction != FrictionModel::Pyramid || block.material.friction == 0;
+/// Rolling friction is 0, and a little of it would act: a pyramid has no rows for it.
+bool may_roll(const ContactBlock& block, FrictionModel friction) {
+  return block.material.rolling_friction == 0 &&
+         (friction != FrictionModel::Pyramid || block.material.friction == 0);
 }
 
 /// What coefficients of 0 would add to a contact that pushes with λ_n.
@@ -129,7 +127,8 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   const bool convex = friction != FrictionModel::Coulomb;
   const bool pyramid = friction == FrictionModel::Pyramid;
   const Vec3 slide = moving - n.dot(moving) * n;
-  if (would_have_rows(Coefficient::Friction, block, friction) && slide.norm() > still) {
+  out.slides = slide.norm() > still;
+  if (block.material.friction == 0 && block.dim == 1 && out.slides) {
     const bool sides = pyramid && !a.planar;
     out.friction.force =
         impulse * (sides ? pyramid_direction(block, slide, x.record.rows.pyramid_directions)
@@ -139,7 +138,8 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   }
   Vec3 spin = after_a.angular - after_b.angular;
   if (!a.planar) spin -= n.dot(spin) * n;
-  if (would_have_rows(Coefficient::Rolling, block, friction) && spin.norm() > still) {
+  out.rolls = spin.norm() > still;
+  if (may_roll(block, friction) && out.rolls) {
     out.rolling.torque = -impulse * spin.normalized();
     if (convex) out.rolling.normal = -spin.norm();
   }
@@ -368,15 +368,15 @@ void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, co
                  may_open ? all : Responses{});
         const bool moves = model.body(contact.body_a).is_dynamic();
         still.join(contact.body_a, contact.body_b);
-        for (const Coefficient which : {Coefficient::Friction, Coefficient::Rolling})
+        const auto note_use = [&](Coefficient which, bool acts) {
           for (const Source& source :
-               would_have_rows(which, block, record.rows.friction)
-                   ? sources_of(model, parameters, model.shape(contact.shape_a).material,
-                                model.shape(contact.shape_b).material, which)
-                   : std::vector<Source>{})
+               sources_of(model, parameters, model.shape(contact.shape_a).material,
+                          model.shape(contact.shape_b).material, which))
             if (source.slope != 0)
-              still.add(source.place, moves ? contact.body_a : contact.body_b,
-                        !(all.of(which).force + all.of(which).torque).isZero(0));
+              still.add(source.place, moves ? contact.body_a : contact.body_b, acts);
+        };
+        if (block.material.friction == 0) note_use(Coefficient::Friction, all.slides);
+        if (may_roll(block, record.rows.friction)) note_use(Coefficient::Rolling, all.rolls);
         if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
         note_ball(contact.shape_a);
         note_ball(contact.shape_b);

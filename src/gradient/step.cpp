@@ -117,7 +117,8 @@ void StepGradient::Impl::pull_others(std::size_t i, internal::OtherSides& others
   others.by.q.setZero(model->v_size());
   others.by.v.setZero(model->v_size());
   others.by.duration = others.by.scale = 0;
-  if (here && closes(i)) others.known = false;
+  // Another deepest point is no side of a row, and another side may move a time.
+  if (stages[i].ties() > 0 || (here && closes(i))) others.known = false;
   if (!other_q.allFinite() || !other_v.allFinite()) {
     others.known = false;
     return;
