@@ -23,7 +23,6 @@ namespace {
 constexpr std::array kSteps = {1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
 constexpr double kPlateau = 1e-6;  // neighbouring differences that agree so far are a plateau
 constexpr double kJump = 1e-6;     // change of the loss that the smallest step does not explain
-constexpr double kFiner = 0.01;    // of these steps, where a kink may be beside the point
 constexpr double kTighter = 1e-2;  // tolerance of the differences, of the scene's
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// A measurement whose neighbours differ by more than this, relative, decides nothing.
@@ -313,10 +312,6 @@ class Judge {
     // Whatever is not right is measured again with other steps.
     const InputJudgement again = measure(input, 0.37);
     if (again.finding != first.finding) first.finding = Finding::Undecided;
-    // A kink beside the point, nearer than the smallest step, is none of it.
-    if (first.finding == Finding::UnlabelledKink)
-      if (const InputJudgement finer = measure(input, kFiner); finer.finding == Finding::Right)
-        return finer;
     return first;
   }
 

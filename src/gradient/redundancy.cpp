@@ -121,7 +121,9 @@ bool Stage::face_may_contradict(std::size_t c, std::size_t other) const {
   if (a.material.restitution == 0 && context_.record_->rows.restitution &&
       would_bounce(c) != would_bounce(other))
     return true;
-  if (a.dim == 1) return false;
+  // By the cone law a little friction opens contacts as fast as they slide, each in its own way.
+  if (a.dim == 1)
+    return a.material.friction == 0 && context_.record_->rows.friction == FrictionModel::Cone;
   // Rolling friction holds the turn that normals of different speeds ask for.
   if (a.material.rolling_friction > 0) return true;
   // Soft contacts and bounces let the face turn, and friction at other heights then turns it too.

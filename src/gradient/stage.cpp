@@ -158,7 +158,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
   if (friction_is_open()) reason_ = kOpen;
-  if (record.kind != SolveKind::Projection && jams()) reason_ = kLost;
+  if (jams()) reason_ = kLost;
   if (record.scaled && works_from_outside())
     reason_ =
         "bodies whose motion is given do work in an impact: the scale of its restitution is held";

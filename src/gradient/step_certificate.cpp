@@ -15,7 +15,8 @@ using internal::Stage;
 
 namespace {
 
-constexpr double kConsistent = 1e-7;   // worse: the linear system has no solution
+constexpr double kConsistent = 1e-7;  // worse: the linear system has no solution
+constexpr double kSteep = 1e-3;       // slope of a gain of 1e-9: less is that of one at its largest
 constexpr double kUncorrected = 1e-6;  // residual of a correction of positions without a solution
 
 const char* name_of(OpenReason reason) {
@@ -144,7 +145,9 @@ std::optional<internal::SolveInputs> StepGradient::Impl::gain_at_border(std::siz
   SolveInputs gain, scaled;
   gain.set_zero(*model);
   stages[i].pull_gain(gain);
-  if (!(gain.scale > 0)) return std::nullopt;
+  // At its largest, which is 0 where a contact sticks and hardly slips, it is flat.
+  const double slope = gain.v.cwiseAbs().maxCoeff() * stages[i].record().v.cwiseAbs().maxCoeff();
+  if (!(slope > kSteep * gain.scale)) return std::nullopt;
   scaled.set_zero(*model);
   internal::add(1 / gain.scale, gain, scaled);
   // Edges go one way only, see close_scale().
@@ -152,7 +155,7 @@ std::optional<internal::SolveInputs> StepGradient::Impl::gain_at_border(std::siz
   std::vector<OpenInput> open;
   internal::find_open({scaled.q, scaled.v, {}, scaled.parameters}, *parameters, settings->h, {},
                       open);
-  if (open.empty()) return std::nullopt;  // without friction it gains nothing whatever is changed
+  if (open.empty()) return std::nullopt;
   return scaled;
 }
 
@@ -164,8 +167,8 @@ void StepGradient::Impl::find_open(OpenReason reason) {
     any = true;
   };
   const auto add_kinks = [&](std::size_t i, internal::KinkScalar::At where) {
-    for (std::size_t k = 0; k < kinks[i].size() && reason == OpenReason::Kink; ++k) {
-      if (kinks[i][k].at != where) continue;
+    for (std::size_t k = 0; k < kinks[i].size(); ++k) {
+      if (kinks[i][k].at != where || kinks[i][k].reason != reason) continue;
       begin();
       // Weights of their own, so that contacts of one face do not cancel.
       const SolveRecord end = where == internal::KinkScalar::At::End ? end_of(i) : SolveRecord{};

@@ -211,6 +211,28 @@ TEST(ZeroCoefficient, WhatLiftsOffACorrectedContactIsNamed) {
   EXPECT_GT(std::abs(g.parameters[place] - truth), 1e-3 * std::abs(truth));
 }
 
+// By the cone law the corners of a box that turns as it slides would lift off at speeds that no
+// motion of the box has: all four cannot stay, and which does is not known.
+TEST(ZeroCoefficient, CornersThatWouldLiftOffAtOtherSpeedsContradict) {
+  for (const double spin : {0.0, 3.0}) {
+    ModelBuilder b;
+    b.add_material({.name = "m", .friction = 0});
+    add_floor(b, false);
+    b.add_body({.name = "box",
+                .position = {0, 0, 0.1},
+                .velocity = {1, 0.2, 0},
+                .angular_velocity = {0, 0, spin},
+                .shapes = {{.shape = Shape::box(0.2, 0.3, 0.1), .material = "m"}}});
+    World w{b.build()};
+    w.settings.friction = FrictionModel::Cone;
+    w.settings.solver.tolerance = 1e-13;
+    const RolloutCertificate c = gradient(w).certificate;
+    EXPECT_TRUE(c.certified()) << c.reason;
+    EXPECT_EQ(is_open(c, InputKind::Parameter, w.place("material/m.friction"), OpenReason::Neither),
+              spin != 0);
+  }
+}
+
 // Rolling friction alone has rows for sliding, which hold nothing: dx⁺/dv = t. The corners of a box
 // share its load in many ways.
 TEST(ZeroCoefficient, WithRollingFrictionAloneBodiesSlide) {
