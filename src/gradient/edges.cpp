@@ -28,6 +28,7 @@ constexpr Coefficient kCoefficients[] = {Coefficient::Friction, Coefficient::Res
                                          Coefficient::Rolling};
 struct Responses {
   Response friction, rolling, bounce;
+  bool slides = false, rolls = false;
 
   const Response& of(Coefficient which) const {
     return which == Coefficient::Friction      ? friction
@@ -103,6 +104,12 @@ Vec3 pyramid_direction(const ContactBlock& block, const Vec3& s, int directions)
   return best;
 }
 
+/// Rolling friction is 0, and a little of it would act: a pyramid has no rows for it.
+bool may_roll(const ContactBlock& block, FrictionModel friction) {
+  return block.material.rolling_friction == 0 &&
+         (friction != FrictionModel::Pyramid || block.material.friction == 0);
+}
+
 /// What coefficients of 0 would add to a contact that pushes with λ_n.
 Responses respond(const SolveContext& x, const Contact& contact, const ContactBlock& block,
                   FrictionModel friction, double impulse) {
@@ -120,7 +127,8 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   const bool convex = friction != FrictionModel::Coulomb;
   const bool pyramid = friction == FrictionModel::Pyramid;
   const Vec3 slide = moving - n.dot(moving) * n;
-  if (block.material.friction == 0 && block.dim == 1 && slide.norm() > still) {
+  out.slides = slide.norm() > still;
+  if (block.material.friction == 0 && block.dim == 1 && out.slides) {
     const bool sides = pyramid && !a.planar;
     out.friction.force =
         impulse * (sides ? pyramid_direction(block, slide, x.record.rows.pyramid_directions)
@@ -130,8 +138,8 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   }
   Vec3 spin = after_a.angular - after_b.angular;
   if (!a.planar) spin -= n.dot(spin) * n;
-  const bool has_rolling = !(pyramid && block.material.friction > 0);
-  if (block.material.rolling_friction == 0 && has_rolling && spin.norm() > still) {
+  out.rolls = spin.norm() > still;
+  if (may_roll(block, friction) && out.rolls) {
     out.rolling.torque = -impulse * spin.normalized();
     if (convex) out.rolling.normal = -spin.norm();
   }
@@ -148,7 +156,8 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   return out;
 }
 
-/// f(contact's number, contact, block, λ_n) for the rigid contacts of a solve that push.
+/// f(contact's number, contact, block, λ_n) for the rigid contacts of a solve that push, with the
+/// impulses found or with these.
 template <class F>
 void for_each_pushing(const SolveRecord& record, const VecX& lambda,
                       std::span<const ContactBlock> blocks, F&& f) {
@@ -156,7 +165,8 @@ void for_each_pushing(const SolveRecord& record, const VecX& lambda,
   const std::vector<Contact>& contacts = record.contacts.contacts;
   for (std::size_t c = 0; c < contacts.size() && c < blocks.size(); ++c) {
     const double impulse = lambda[blocks[c].row];
-    if (impulse > 0) f(static_cast<Index>(c), contacts[c], blocks[c], impulse);
+    if (std::max(impulse, record.solution.lambda[blocks[c].row]) > 0)
+      f(static_cast<Index>(c), contacts[c], blocks[c], impulse);
   }
 }
 
@@ -250,6 +260,24 @@ void find_open(const StepCotangent& kink, const Parameters& parameters, double h
   }
 }
 
+void StillContacts::settle(std::vector<EdgeParameter>& edges) {
+  const auto acts = [](const Use& use) { return use.acts; };
+  if (std::ranges::all_of(uses_, acts) || std::ranges::none_of(uses_, acts)) return;
+  for (const Joint& joint : model_.joints()) join(joint.a, joint.b);
+  for (Use& use : uses_) use.root = bodies_.root(model_, use.body);
+  const auto island = [](const Use& use) { return std::pair(use.place, use.root); };
+  std::ranges::sort(uses_, {}, island);
+  for (auto begin = uses_.begin(); begin != uses_.end();) {
+    const auto end = std::find_if(begin, uses_.end(),
+                                  [&](const Use& use) { return island(use) != island(*begin); });
+    if (std::any_of(begin, end, acts) && !std::all_of(begin, end, acts)) {
+      const EdgeParameter edge{begin->place, false};
+      merge_edges({&edge, 1}, edges);
+    }
+    begin = end;
+  }
+}
+
 void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>& to) {
   for (const EdgeParameter& edge : from) {
     const auto at = std::ranges::lower_bound(to, edge.place, {}, &EdgeParameter::place);
@@ -263,7 +291,7 @@ void merge_edges(std::span<const EdgeParameter> from, std::vector<EdgeParameter>
 }
 
 void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, const VecX& v_free,
-                double tolerance, std::vector<EdgeParameter>& edges) {
+                double tolerance, std::vector<EdgeParameter>& edges, StillContacts& still) {
   const auto& [model, parameters, record] = std::tie(at.model, at.parameters, at.record);
   const VecX& x = parameters.values;
   const auto note = [&](Index place, bool given) {
@@ -332,11 +360,23 @@ void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, co
         const bool jumps = record.kind != SolveKind::Impact && block.material.restitution == 0 &&
                            (contact.gap > 0 || either) && record.rows.restitution &&
                            !record.rows.impacts_located;
+        const Responses all = has_zero(block.material)
+                                  ? respond(at, contact, block, record.rows.friction, impulse)
+                                  : Responses{};
         note_all(model.shape(contact.shape_a).material, model.shape(contact.shape_b).material, true,
                  jumps, block.material.friction == 0 && block.dim > 1,
-                 may_open && has_zero(block.material)
-                     ? respond(at, contact, block, record.rows.friction, impulse)
-                     : Responses{});
+                 may_open ? all : Responses{});
+        const bool moves = model.body(contact.body_a).is_dynamic();
+        still.join(contact.body_a, contact.body_b);
+        const auto note_use = [&](Coefficient which, bool acts) {
+          for (const Source& source :
+               sources_of(model, parameters, model.shape(contact.shape_a).material,
+                          model.shape(contact.shape_b).material, which))
+            if (source.slope != 0)
+              still.add(source.place, moves ? contact.body_a : contact.body_b, acts);
+        };
+        if (block.material.friction == 0) note_use(Coefficient::Friction, all.slides);
+        if (may_roll(block, record.rows.friction)) note_use(Coefficient::Rolling, all.rolls);
         if (record.kind == SolveKind::Impact || block.branch == BiasBranch::Restitution) return;
         note_ball(contact.shape_a);
         note_ball(contact.shape_b);

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "gradient/loops.hpp"
 #include "gradient/reader.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 
@@ -22,11 +24,40 @@ void pull_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
 void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, FrictionModel friction,
                 const SolveInputs& direction, SolveOutputs& changes);
 
+/// Contacts that push in a step, as far as coefficients of 0 go: where one slides or rolls, a
+/// little of its coefficient acts; where it does not, a little resists what acts elsewhere and
+/// reaches it, and the number for both would come from a problem of friction of its own.
+class StillContacts {
+ public:
+  explicit StillContacts(const Model& model) : model_(model), bodies_(model) {}
+  /// By a contact that pushes, or a joint. The world moves nothing.
+  void join(BodyId a, BodyId b) {
+    const auto moves = [&](BodyId id) { return id != kWorld && model_.body(id).is_dynamic(); };
+    if (moves(a) && moves(b)) bodies_.join(model_, a, b);
+  }
+  /// By the coefficient at `place`, on a body that moves.
+  void add(Index place, BodyId body, bool acts) { uses_.push_back({place, body, acts}); }
+  /// Numbers by coefficients that act and resist on bodies that contacts and joints connect are not
+  /// given.
+  void settle(std::vector<EdgeParameter>& edges);
+
+ private:
+  struct Use {
+    Index place;
+    BodyId body;
+    bool acts;
+    std::size_t root = 0;
+  };
+  const Model& model_;
+  Loops bodies_;
+  std::vector<Use> uses_;
+};
+
 /// The coefficients at an edge of the contacts of a solve that push, or would if they bounced:
 /// added to `edges`, by place. `v_free`: H v_free = k; `tolerance`: of gaps that count as closed,
 /// of the smaller shape.
 void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, const VecX& v_free,
-                double tolerance, std::vector<EdgeParameter>& edges);
+                double tolerance, std::vector<EdgeParameter>& edges, StillContacts& still);
 /// The inputs that `kink`, of size 1, changes with: added to `open` with the step (controls) and
 /// the reason of `as`.
 void find_open(const StepCotangent& kink, const Parameters& parameters, double h,

@@ -34,6 +34,17 @@ struct Placed {
     if (hull.face_count() == 0 && hull.vertex_count == 2) look(0, 1);  // a segment
     return margin;
   }
+  /// Of a cylinder or cone: how far its end or its side is from lying flush with a plane of normal n.
+  double at_plane(const Vec3& n) const {
+    if (!is_turned(view.kind)) return 1;
+    const Vec3 d = rotate(conjugate(p), n);
+    const double r = view.p[0], length = 2 * view.p[1], across = std::hypot(d.y(), d.z());
+    const double along = std::abs(d.x());
+    const double side = view.kind == ShapeKind::Cylinder
+                            ? along
+                            : std::abs(length * along - r * across) / std::hypot(length, r);
+    return std::min(across, side);
+  }
   /// Of a ring: the nearest place of its circle has n.c'(s) = 0, but where the circle runs through
   /// the other body and two of its faces are equally near.
   double on_circle(const ContactFeature& f, int side) const {
@@ -77,7 +88,9 @@ double feature_margin(const Model& model, const Parameters& parameters, const Ve
           .cross(second.edge(second.view.topology->edges[f.second]))
           .norm();
     case FeatureKind::Smooth:
-      return std::min(a.on_circle(f, 0), b.on_circle(f, 1));
+      return std::min({a.on_circle(f, 0), b.on_circle(f, 1),
+                       deepest_only ? a.at_plane(contact.normal) : 1,
+                       deepest_only ? b.at_plane(contact.normal) : 1});
     default:
       return 1;
   }

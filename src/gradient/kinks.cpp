@@ -113,7 +113,7 @@ class Finder {
       std::size_t end = c + 1;
       while (end < contacts.size() && pair_of(contacts[end].key) == pair_of(contacts[c].key)) ++end;
       if (is_flush(c, end) && (starts || contacts[c].gap > tolerance(contacts[c]))) {
-        KinkScalar tilt;
+        KinkScalar tilt{.reason = OpenReason::Neither};
         for (std::size_t i = c; i < end; ++i) tilt.gaps.emplace_back(i, std::cos(2.4 * (i - c)));
         double mean = 0;
         for (const auto& [i, weight] : tilt.gaps) mean += weight / static_cast<double>(end - c);

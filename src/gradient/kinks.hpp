@@ -26,6 +26,8 @@ struct KinkScalar {
   /// Where it is taken: where the solve begins, where the step does, or where the solve ends.
   enum class At : std::uint8_t { Solve, Start, End } at = At::Solve;
   double width = 0;  ///< End: nearer to 0 than this it is at its kink
+  /// Flush faces: the number has the normal of one of them held, and may be of neither side.
+  OpenReason reason = OpenReason::Kink;
 };
 
 struct Kinks {

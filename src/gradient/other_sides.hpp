@@ -13,9 +13,10 @@ namespace orthant::internal {
 struct OtherSides {
   static constexpr double kNoticed = 1e-9;  // of the derivative
 
-  SolveInputs by;     ///< q, v: by the state at hand; u: of the step at hand; parameters: all
-  double size = 0;    ///< of the derivative by states and controls so far
-  bool known = true;  ///< false: another side may move the time of an impact
+  SolveInputs by;   ///< q, v: by the state at hand; u: of the step at hand; parameters: all
+  double size = 0;  ///< of the derivative by states and controls so far
+  bool known =
+      true;  ///< false: another side may move the time of an impact, or is no side of a row
 
   bool ended() const {
     const auto within = [&](const VecX& x) { return (x.array().abs() <= kNoticed * size).all(); };

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "gradient/friction_answers.hpp"
+#include "gradient/loops.hpp"
 #include "gradient/solution_impl.hpp"
 #include "gradient/stage.hpp"
 
@@ -74,31 +75,6 @@ constexpr const char* kAmbiguous =
     "redundant contacts: their impulses are not unique, and the derivative depends on which were "
     "found";
 
-/// Bodies and the world, joined by contacts and joints: does one close a loop?
-class Loops {
- public:
-  explicit Loops(const Model& model) : root_(static_cast<std::size_t>(model.dynamic_v_size()) + 1) {
-    for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = i;
-  }
-  /// Joins two bodies; false where they were joined already.
-  bool join(const Model& model, BodyId a, BodyId b) {
-    const std::size_t i = find(node(model, a)), j = find(node(model, b));
-    root_[std::max(i, j)] = std::min(i, j);
-    return i != j;
-  }
-
- private:
-  static std::size_t node(const Model& model, BodyId id) {
-    if (id == kWorld || !model.body(id).is_dynamic()) return 0;
-    return static_cast<std::size_t>(model.body(id).v_begin) + 1;
-  }
-  std::size_t find(std::size_t i) {
-    while (root_[i] != i) i = root_[i] = root_[root_[i]];
-    return i;
-  }
-  std::vector<std::size_t> root_;
-};
-
 }  // namespace
 
 bool Stage::may_be_redundant(bool forwards) const {
@@ -145,13 +121,17 @@ bool Stage::face_may_contradict(std::size_t c, std::size_t other) const {
   if (a.material.restitution == 0 && context_.record_->rows.restitution &&
       would_bounce(c) != would_bounce(other))
     return true;
-  if (a.dim == 1) return false;
+  // By the cone law a little friction opens contacts as fast as they slide, each in its own way.
+  if (a.dim == 1)
+    return a.material.friction == 0 && context_.record_->rows.friction == FrictionModel::Cone;
   // Rolling friction holds the turn that normals of different speeds ask for.
   if (a.material.rolling_friction > 0) return true;
-  // Soft contacts let the face turn, and friction at other heights then turns it as well.
+  // Soft contacts and bounces let the face turn, and friction at other heights then turns it too.
   if (a.material.compliance > 0) return true;
-  // Where one rolls on the other, friction at other heights asks for other speeds.
   const Contact& contact = context_.record_->contacts.contacts[c];
+  if (bounces(a) && std::abs((a.lever_a - b.lever_a).dot(contact.normal)) > kStill * contact.size)
+    return true;
+  // Where one rolls on the other, friction at other heights asks for other speeds.
   Vec3 spin = Vec3::Zero();
   double speed = 0;
   for (const auto& [id, sign] : {std::pair{contact.body_a, 1.0}, {contact.body_b, -1.0}}) {

@@ -136,25 +136,26 @@ SolutionGradient& SolutionGradient::operator=(SolutionGradient&& other) noexcept
 const GradientCertificate& SolutionGradient::certificate() const { return impl_->certificate; }
 const Solution& SolutionGradient::answer() const { return impl_->x; }
 
+void SolutionGradient::Impl::put_incoming(const Solution& by, Eigen::Ref<VecX> in) const {
+  put(by.v, in.head(nv), "incoming gradient by v");
+  put(by.gamma, in.segment(nv, nc), "incoming gradient by gamma");
+  put(by.lambda, in.tail(nl), "incoming gradient by lambda");
+  if (by.w.size() == 0) return;
+  // w = D v + F λ + b reads v and λ, and the data directly.
+  const VecX by_w = or_zero(by.w, nl, "incoming gradient by w");
+  VecX by_v = VecX::Zero(nv), by_lambda = VecX::Zero(nl);
+  if (!p->D.empty()) p->D.multiply_transpose_add(1, by_w, by_v);
+  if (!p->F.empty()) p->F.multiply_transpose_add(1, by_w, by_lambda);
+  in.head(nv) += by_v;
+  in.tail(nl) += by_lambda;
+}
+
 void SolutionGradient::adjoint(const Solution& by, ResidualDerivative& d) {
   Impl& m = *impl_;
-  const CanonicalProblem& p = *m.p;
-  VecX& in = m.incoming;
-  in.resize(m.nv + m.nc + m.nl);
-  put(by.v, in.head(m.nv), "incoming gradient by v");
-  put(by.gamma, in.segment(m.nv, m.nc), "incoming gradient by gamma");
-  put(by.lambda, in.tail(m.nl), "incoming gradient by lambda");
-  if (by.w.size() > 0) {
-    // w = D v + F λ + b reads v and λ, and the data directly.
-    const VecX by_w = or_zero(by.w, m.nl, "incoming gradient by w");
-    VecX by_v = VecX::Zero(m.nv), by_lambda = VecX::Zero(m.nl);
-    if (!p.D.empty()) p.D.multiply_transpose_add(1, by_w, by_v);
-    if (!p.F.empty()) p.F.multiply_transpose_add(1, by_w, by_lambda);
-    in.head(m.nv) += by_v;
-    in.tail(m.nl) += by_lambda;
-  }
+  m.incoming.resize(m.nv + m.nc + m.nl);
+  m.put_incoming(by, m.incoming);
   VecX& a = m.outgoing;
-  m.solve(in, true, a);
+  m.solve(m.incoming, true, a);
   m.by_equations(a, d);
   if (by.w.size() > 0) d.blocks += by.w;
 }
@@ -185,8 +186,11 @@ ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
   return d;
 }
 
-void SolutionGradient::adjoint_of_other_sides(ResidualDerivative& d) {
+void SolutionGradient::adjoint_of_other_sides(const Solution& more, ResidualDerivative& d) {
   Impl& m = *impl_;
+  VecX in(m.incoming.size());
+  m.put_incoming(more, in);
+  m.incoming += in;
   const GradientCertificate certificate = m.certificate;
   m.own_blocks = m.blocks;
   const auto restore = [&] {

@@ -58,6 +58,8 @@ struct SolutionGradient::Impl {
   /// Scales, and the factors of whichever system fits.
   void assemble();
   void set_laws();  ///< the same where only the laws have changed
+  /// What an adjoint starts from, by (v, γ, λ) alone.
+  void put_incoming(const Solution& by, Eigen::Ref<VecX> in) const;
   /// adjoint_of_other_sides(), whose laws it leaves.
   void take_other_sides(ResidualDerivative& d);
   void find_scales();

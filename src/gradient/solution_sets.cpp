@@ -28,13 +28,17 @@ constexpr double kInside = 1e-2;  // of the load: how far inside is aimed at
 constexpr double kEnough = 1e-3;  // and what is taken
 constexpr double kDependent = 1e-9;
 
-void set_state(BlockDerivative& block, int dim, ContactState state) {
-  const bool sticks = state == ContactState::Stick;
+void set_state(BlockDerivative& block, const Law& law, ContactState state) {
   block = {};
-  for (int i = 0; i < dim; ++i) {
-    block.P[i * dim + i] = block.PG[i * dim + i] = sticks ? 1 : 0;
+  for (int i = 0; i < law.dim; ++i) {
+    block.P[i * law.dim + i] = block.PG[i * law.dim + i] = state == ContactState::Stick ? 1 : 0;
     block.state[i] = state;
   }
+  if (!law.is_frictional()) return;
+  const ConeGroups groups = groups_of(law);
+  for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g)
+    for (int i = at; i < at + groups.size[g] && !(groups.c[g] > 0); ++i)  // holds nothing
+      block.P[i * law.dim + i] = block.PG[i * law.dim + i] = 0;
 }
 
 /// The nearest impulse that is inside the set of the law by `depth` and the share 1 − `share`.
@@ -121,7 +125,7 @@ void SolutionGradient::Impl::settle_immobile() {
       row -= Q * (Q.transpose() * row);
       moves = row.norm() > kDependent * size;
     }
-    if (!moves) set_state(blocks[c], p->laws[c].dim, ContactState::Separate);
+    if (!moves) set_state(blocks[c], p->laws[c], ContactState::Separate);
   }
 }
 
@@ -137,8 +141,8 @@ void SolutionGradient::Impl::settle_pyramids() {
     const auto set_friction = [&](ContactState state) {
       for (std::size_t k = 1; k < row.size(); ++k)
         set_state(blocks[static_cast<std::size_t>(row[k].block)],
-                  p->laws[static_cast<std::size_t>(row[k].block)].dim, state);
-      set_state(blocks[c], 1, ContactState::Separate);
+                  p->laws[static_cast<std::size_t>(row[k].block)], state);
+      set_state(blocks[c], p->laws[c], ContactState::Separate);
     };
     const ContactState normal = blocks[static_cast<std::size_t>(row[0].block)].state[0];
     if (normal == ContactState::Separate) set_friction(ContactState::Separate);
@@ -187,7 +191,7 @@ void SolutionGradient::Impl::settle_redundant() {
     }
     if (size > kMostRows || !holds_inside(rows, size)) continue;
     for (const std::size_t c : rows)
-      if (floats(c)) set_state(blocks[c], p->laws[c].dim, ContactState::Stick);
+      if (floats(c)) set_state(blocks[c], p->laws[c], ContactState::Stick);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "gradient/feature_margin.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
+#include "step/impact_gain.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -22,7 +23,8 @@ constexpr const char* kLost =
     "contacts and joints jam: impulses 1e8 times what moves the bodies, and rounding with them";
 constexpr double kJammed = 1e8;
 
-constexpr double kRounding = 1e-5;  // of the tolerance of gaps: the sign of less says nothing
+constexpr double kGainsNothing = 1e-9;  // of the energy that takes part in an impact
+constexpr double kRounding = 1e-5;      // of the tolerance of gaps: the sign of less says nothing
 
 /// Change of a user's derivatives along a step that counts, as a rate over the body's mass [1/s]:
 /// smaller ones are the noise of derivatives found by differences.
@@ -149,13 +151,14 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   // Rows found on the way are no face: a change need not keep them consistent.
   if (!x.trials.empty()) how.settle = false;
   gradient_.emplace(assembly_.problem, scale_, record.solution, how, record.residual.value);
+  just_unscaled_ = gains_nothing();
   find_displacement();
   find_ties(x.gradient.solution.floating_tolerance);
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
   if (friction_is_open()) reason_ = kOpen;
-  if (record.kind != SolveKind::Projection && jams()) reason_ = kLost;
+  if (jams()) reason_ = kLost;
   if (record.scaled && works_from_outside())
     reason_ =
         "bodies whose motion is given do work in an impact: the scale of its restitution is held";
@@ -249,6 +252,19 @@ bool Stage::works_from_outside() const {
     for (Index i = 0; i < block.dim; ++i)
       if (p.b[block.row + i] != (i == 0 ? block.bias : 0)) return true;
   return false;
+}
+
+bool Stage::gains_nothing() const {
+  const SolveRecord& r = *context_.record_;
+  if (r.kind != SolveKind::Impact || r.scaled ||
+      context_.settings->restitution_law == RestitutionLaw::Newton ||
+      std::ranges::none_of(assembly_.blocks, [](const ContactBlock& block) {
+        return block.branch == BiasBranch::Restitution;
+      }))
+    return false;
+  const EnergyGain gain =
+      energy_gain(assembly_.problem, assembly_.blocks, r.v, gradient_->answer());
+  return std::abs(gain.value) <= kGainsNothing * gain.scale;
 }
 
 bool Stage::flies(const Body& body) const {

@@ -47,7 +47,9 @@ std::vector<SolveRecord> trials_of(const Model& model, const StepRecord& step);
 enum class PullFor : std::uint8_t {
   Derivative,  ///< looks whether other impulses change it, see Stage::contradiction()
   Beside,      ///< what is carried along with a derivative; of any size, perhaps rounding
-  OtherSides,  ///< the same, and what other sides of rows on a border change of the pull before
+  /// The same with other sides of rows on a border, and what these change of the pull before, which
+  /// was that of the derivative.
+  OtherSides,
 };
 
 class Stage {
@@ -71,6 +73,9 @@ class Stage {
   /// the change of v⁺ that push() has found.
   void pull_gain(SolveInputs& in);
   double push_gain(const SolveInputs& direction, const VecX& dv) const;
+  /// Impact: it gains nothing to rounding, with its restitution as it is; what would gain scales
+  /// it.
+  bool just_unscaled() const { return just_unscaled_; }
 
   /// Neither: a combination of dependent equations by the inputs, of size 1: a change of the inputs
   /// that changes it contradicts redundant rows. Null: none; known after pull().
@@ -79,6 +84,9 @@ class Stage {
     const Against& one = against_[static_cast<std::size_t>(reason)];
     return one.any ? &one.by : nullptr;
   }
+
+  /// An impact in which kinematic bodies or motors take part.
+  bool works_from_outside() const;
 
   const SolveRecord& record() const { return *context_.record_; }
   const Solution& answer() const { return gradient_->answer(); }
@@ -143,11 +151,8 @@ class Stage {
   void walk_impact(R& reader) const;
   template <class R>
   void walk_projection(R& reader) const;
-  /// Of the last pull: what KinkChoice::Mixed would change of its weights.
-  void find_other_sides();
   bool flies(const Body& body) const;
-  /// An impact in which kinematic bodies or motors take part.
-  bool works_from_outside() const;
+  bool gains_nothing() const;
   void assemble();
   void find_displacement();
   void find_ties(double tolerance);
@@ -189,6 +194,7 @@ class Stage {
   Arguments context_;
   bool starts_ = true;              // see StepGradientSettings
   bool rests_by_rounding_ = false;  // see StepCertificate::rests
+  bool just_unscaled_ = false;
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
@@ -206,7 +212,7 @@ class Stage {
   Index ties_ = 0;
   double feature_margin_ = 1;
   SolveOutputs weights_;  // of pull()
-  ResidualDerivative other_sides_;
+  ResidualDerivative own_side_;
   Solution by_answer_;
   ManyOutputs many_;  // of push_many()
   Directions many_change_;

@@ -57,7 +57,6 @@ void add_inputs(const SolveInputs& x, SolveInputs& in) {
 
 void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
                  std::span<StateCotangent> by_trials, PullFor purpose) {
-  if (purpose == PullFor::OtherSides) find_other_sides();
   const SolveRecord& r = *context_.record_;
   const Model& model = *context_.model;
   const bool moves = r.kind != SolveKind::Impact, step = is_interval();
@@ -139,17 +138,26 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
       }
     }
   }
-  gradient_->adjoint(by, weights.equations);
-  if (purpose == PullFor::OtherSides)
-    for (VecX ResidualDerivative::* part : kEquations)
-      weights.equations.*part += other_sides_.*part;
+  if (purpose == PullFor::OtherSides) {
+    // Those of other sides of all that comes in, less those of the pull before, of the derivative.
+    own_side_ = weights.equations;
+    gradient_->adjoint_of_other_sides(by, weights.equations);
+    for (VecX ResidualDerivative::* part : kEquations) weights.equations.*part -= own_side_.*part;
+  } else {
+    gradient_->adjoint(by, weights.equations);
+  }
 
   static thread_local taping::Tape tape;
   const SolveContext x = context(r);
   const Solution* free = purpose == PullFor::Derivative ? other_impulses(false) : nullptr;
-  if (free == nullptr) {
-    Pull reader(x, weights, tape, in);
+  const auto take = [&](const SolveContext& y, SolveInputs& to) {
+    Pull reader(y, weights, tape, to);
     walk(reader);
+    if (y.with_parameters)
+      pull_edges(y, assembly_.blocks, context_.settings->friction, weights, to);
+  };
+  if (free == nullptr) {
+    take(x, in);
   } else {
     // With the impulses found, and with others as good.
     Solution other = gradient_->answer();
@@ -158,15 +166,12 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     SolveInputs with[2];
     for (const bool changed : {false, true}) {
       with[changed].set_zero(model);
-      const SolveContext y = changed ? context(r, other) : x;
-      Pull reader(y, weights, tape, with[changed]);
-      walk(reader);
+      take(changed ? context(r, other) : x, with[changed]);
     }
     add_inputs(with[0], in);
     compare_impulses(with[0], with[1]);
     find_contradiction(*free);
   }
-  if (x.with_parameters) pull_edges(x, assembly_.blocks, context_.settings->friction, weights, in);
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     SolveInputs at;  // where the rows of this round were found
     at.q.swap(by_trials[i].q);
@@ -193,11 +198,6 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
     in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
   }
-}
-
-void Stage::find_other_sides() {
-  gradient_->adjoint_of_other_sides(other_sides_);
-  for (VecX ResidualDerivative::* part : kEquations) other_sides_.*part -= weights_.equations.*part;
 }
 
 void Stage::find_contradiction(const Solution& free) {

@@ -50,11 +50,15 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
     moved.delta.setZero(model.v_size());
     Push again(y, direction, moved);
     walk(again);
+    if (x.with_parameters)
+      push_edges(y, assembly_.blocks, context_.settings->friction, direction, moved);
     SolveOutputs same = moved;
     same.equations = zero_residual(assembly_.problem);
     same.delta.setZero(model.v_size());
     Push first(x, direction, same);
     walk(first);
+    if (x.with_parameters)
+      push_edges(x, assembly_.blocks, context_.settings->friction, direction, same);
     ResidualDerivative change = zero_residual(assembly_.problem);
     change.balance = moved.equations.balance - same.equations.balance;
     compare_tangents(gradient_->tangent(change).v, dx.v);

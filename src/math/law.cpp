@@ -125,7 +125,10 @@ ProjectionDerivative projection_derivative(const Law& law, const double* z) {
   }
   for (int j = 0; j < n; ++j) d.P[j] = u[j];
   for (int g = 0; g < 2; ++g) {
-    const double across = root.active[g] ? groups.c[g] * root.x / norm[g] : 1.0;
+    // Without friction nothing follows z, be it 0.
+    const double across = root.active[g]    ? groups.c[g] * root.x / norm[g]
+                          : groups.c[g] > 0 ? 1.0
+                                            : 0.0;
     for (int i = 0; i < groups.size[g]; ++i) {
       double* row = d.P + (start[g] + i) * n;
       row[start[g] + i] = across;

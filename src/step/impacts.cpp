@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step/impact_gain.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
@@ -16,26 +17,6 @@ namespace {
 
 constexpr double kNoGain = 1e-12;  // of the energy that takes part: a gain by rounding
 constexpr int kMaxScalings = 60;
-
-/// Energy gained in an impact, and what it is small or large beside [J].
-struct EnergyGain {
-  double value = 0, scale = 0;
-};
-
-/// T⁺ − T⁻ less the work of bodies and motors whose motion is given: T⁺ − T⁻ + λᵀb_given + γᵀe.
-EnergyGain energy_gain(const StepRun& run, const Assembly& assembly, const Solution& x) {
-  const CanonicalProblem& p = assembly.problem;
-  const auto v = run.x.v.head(run.model.dynamic_v_size());
-  VecX momentum(x.v.size());
-  p.H.multiply(x.v - v, momentum);
-  EnergyGain gain;
-  gain.value = 0.5 * momentum.dot(x.v + v) + x.gamma.dot(p.e);
-  gain.scale = 0.5 * momentum.cwiseAbs().dot(x.v.cwiseAbs() + v.cwiseAbs());
-  for (const ContactBlock& block : assembly.blocks)
-    for (Index i = 0; i < block.dim; ++i)
-      gain.value += x.lambda[block.row + i] * (p.b[block.row + i] - (i == 0 ? block.bias : 0));
-  return gain;
-}
 
 ContactRowSettings row_settings(const StepRun& run, double restitution_scale) {
   return {.h = run.settings.h,
@@ -60,7 +41,7 @@ bool bound_energy(StepRun& run, const ContactSet& pair, Correction& out, double&
   const auto solve = [&](double s, EnergyGain& gain) {
     scale = s;
     if (!solve_pair(run, pair, s, out)) return false;
-    gain = energy_gain(run, out.assembly, out.solution);
+    gain = energy_gain(out.assembly.problem, out.assembly.blocks, run.x.v, out.solution);
     return true;
   };
   EnergyGain gain;

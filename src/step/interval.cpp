@@ -215,6 +215,23 @@ void hold_touched(StepRun& run, Assembly& assembly) {
   if (out.held.size() > 0) assembly.solver.solve(assembly.problem.k, assembly.v_free);
 }
 
+/// D_n δ + dt b_n < 0, by more than rounding: bodies that move together keep their gap.
+bool closes_gap(const CanonicalProblem& p, const ContactBlock& block, const VecX& delta,
+                double dt) {
+  constexpr double kRounding = 1e-12;
+  double sum = dt * p.b[block.row], size = std::abs(sum);
+  const double* row = p.D.values(block.block);
+  for (const BlockRows::Entry& entry : p.D.entries(block.block)) {
+    for (Index i = 0; i < entry.width; ++i) {
+      const double term = row[i] * delta[entry.column + i];
+      sum += term;
+      size += std::abs(term);
+    }
+    row += p.D.dim(block.block) * entry.width;
+  }
+  return sum < -kRounding * size;
+}
+
 /// Newton on the implicit step of flexible parts, from the first linearisation on. `located`: with
 /// the spins that solve_located() holds.
 bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
@@ -269,27 +286,45 @@ bool solve_located(StepRun& run, double dt) {
   find_displacement(run, dt, assembly, solved, out);
   if (out.held.size() == 0) return true;
   // What flies after all has nothing but its forces, which may resist a spin, and the spin of its
-  // flight.
+  // flight; where that would close a contact that does not push, its bodies do not fly.
   const Index n = run.model.dynamic_v_size();
-  VecX momentum = VecX::Zero(n), change;
-  for (const BodyId id : run.model.dynamic_bodies()) {
-    const Body& body = run.model.body(id);
-    if (body.planar || out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
-    const Mat3 J = inertia_matrix(run.parameters.values.data() + body.inertia);
-    const Index at = body.v_begin + 3;
-    momentum.segment<3>(at) =
-        world_inertia(body_pose(body, run.x.q.data()).p, J) * out.held.segment<3>(at);
+  VecX momentum, change, delta, v;
+  for (bool closes = true; closes;) {
+    closes = false;
+    momentum.setZero(n);
+    for (const BodyId id : run.model.dynamic_bodies()) {
+      const Body& body = run.model.body(id);
+      if (body.planar || out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+      const Mat3 J = inertia_matrix(run.parameters.values.data() + body.inertia);
+      const Index at = body.v_begin + 3;
+      momentum.segment<3>(at) =
+          world_inertia(body_pose(body, run.x.q.data()).p, J) * out.held.segment<3>(at);
+    }
+    if (momentum.isZero(0)) return true;
+    assembly.solver.solve(momentum, change);
+    delta = out.delta;
+    for (const BodyId id : run.model.dynamic_bodies()) {
+      const Body& body = run.model.body(id);
+      if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
+      delta.segment(body.v_begin, body.v_size) +=
+          0.5 * dt * (out.held - change).segment(body.v_begin, body.v_size);
+    }
+    v = solved.solution.v - change;
+    for (const ContactBlock& block : assembly.blocks) {
+      if (!closes_gap(problem, block, v, 1) && !closes_gap(problem, block, delta, dt)) continue;
+      for (const BlockRows::Entry& entry : problem.D.entries(block.block)) {
+        unsigned char& touched = out.touched[static_cast<std::size_t>(entry.block)];
+        if (touched != 0) continue;
+        closes = true;
+        touched = 1;
+        out.delta.segment(entry.column, entry.width) =
+            dt * solved.solution.v.segment(entry.column, entry.width);
+      }
+    }
   }
-  if (momentum.isZero(0)) return true;
-  assembly.solver.solve(momentum, change);
-  solved.solution.v -= change;
+  solved.solution.v = v;
   problem.D.multiply_add(-1, change, solved.solution.w);
-  for (const BodyId id : run.model.dynamic_bodies()) {
-    const Body& body = run.model.body(id);
-    if (out.touched[static_cast<std::size_t>(body.dynamic)] != 0) continue;
-    out.delta.segment(body.v_begin, body.v_size) +=
-        0.5 * dt * (out.held - change).segment(body.v_begin, body.v_size);
-  }
+  out.delta = delta;
   return true;
 }
 
@@ -337,9 +372,7 @@ void find_displacement(StepRun& run, double dt, const Assembly& assembly, const 
     changed = false;
     for (Index c = 0; c < contacts; ++c) {
       const ContactBlock& block = assembly.blocks[c];
-      double rows[kMaxLawDim];
-      problem.D.multiply_row(block.block, delta.data(), rows);
-      if (rows[0] + dt * problem.b[block.row] >= 0) continue;
+      if (!closes_gap(problem, block, delta, dt)) continue;
       for (const BlockRows::Entry& entry : problem.D.entries(block.block))
         changed = changed || !touched[static_cast<std::size_t>(entry.block)];
       touch(c);

@@ -224,8 +224,9 @@ TEST(GradientKinks, FlushFacesThatCloseAreNamed) {
     const RolloutCertificate c = gradient(w).certificate;
     EXPECT_TRUE(c.certified()) << c.kink;
     // Turning one face against the other, not moving it.
-    EXPECT_EQ(is_open(c, InputKind::Configuration, 2), tilt == 0) << c.kink;
-    EXPECT_EQ(is_open(c, InputKind::Configuration, 5), tilt == 0) << c.kink;
+    for (const Index turn : {2, 5})
+      EXPECT_EQ(is_open(c, InputKind::Configuration, turn, OpenReason::Neither), tilt == 0)
+          << c.kink;
     EXPECT_FALSE(is_open(c, InputKind::Configuration, 1)) << c.kink;
     EXPECT_FALSE(is_open(c, InputKind::Velocity, 4)) << c.kink;
   }
@@ -298,6 +299,48 @@ TEST(GradientEdges, TiltsOfALyingBoxAreOfNeitherSide) {
   EXPECT_TRUE(is_open(g.certificate, InputKind::Configuration, 1, OpenReason::Kink));
   EXPECT_FALSE(is_open(g.certificate, InputKind::Configuration, 1, OpenReason::Neither));
   EXPECT_FALSE(is_open(g.certificate, InputKind::Configuration, 0));
+}
+
+// Corners of other heights that stick and bounce ask for two turns: any spin contradicts one.
+TEST(GradientRedundancy, ASpinOfCornersThatStickAndBounceIsOfNeitherSide) {
+  ModelBuilder b;
+  b.add_material({.name = "m", .friction = 2, .restitution = 0.5});
+  b.add_body({.name = "floor",
+              .motion = Motion::Fixed,
+              .planar = true,
+              .shapes = {{.shape = Shape::half_plane(), .material = "m"}}});
+  b.add_body({.name = "box",
+              .motion = Motion::Planar,
+              .position = {0, 0.113, 0},
+              .angle = 0.05,
+              .velocity = {0.1, -4, 0},
+              .shapes = {{.shape = Shape::rectangle(0.2, 0.1), .material = "m"}}});
+  World w{b.build()};
+  w.settings.solver.tolerance = 1e-13;
+  w.steps = 1;
+  const RolloutCertificate c = gradient(w).certificate;
+  EXPECT_TRUE(c.certified()) << c.reason;
+  EXPECT_TRUE(is_open(c, InputKind::Velocity, 2, OpenReason::Neither));
+  EXPECT_FALSE(is_open(c, InputKind::Velocity, 1, OpenReason::Neither));
+}
+
+// Both ends of a cylinder that lies on its side are as deep, and with one contact per pair it is
+// the one or the other.
+TEST(GradientKinks, ACylinderOnItsSideHasTwoDeepestPoints) {
+  for (const double tilt : {0.0, 0.01}) {
+    ModelBuilder b;
+    b.add_body(
+        {.name = "floor", .motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
+    b.add_body({.name = "cylinder",
+                .position = {0, 0, 0.1 + 0.2 * std::sin(tilt)},
+                .orientation = exp_rotation(Vec3(0, tilt, 0)),
+                .shapes = {{.shape = Shape::cylinder(0.1, 0.2)}}});
+    World w{b.build()};
+    w.settings.constraints = ConstraintScheme::Single;
+    w.settings.solver.tolerance = 1e-13;
+    w.steps = 1;
+    EXPECT_EQ(gradient(w).certificate.floating > 0, tilt == 0) << tilt;
+  }
 }
 
 }  // namespace

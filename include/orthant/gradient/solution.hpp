@@ -131,8 +131,8 @@ class SolutionGradient {
   /// of the laws held.
   void tangent(const Directions& balance, const Directions& bilateral, const Directions& blocks,
                Directions& dv);
-  /// The last adjoint() with KinkChoice::Mixed at the rows on a border.
-  void adjoint_of_other_sides(ResidualDerivative& out);
+  /// With KinkChoice::Mixed at the rows on a border, what the last adjoint() was asked and `more`.
+  void adjoint_of_other_sides(const Solution& more, ResidualDerivative& out);
 
   /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple
   /// of it, within the bounds of the laws, makes another answer. Empty where the impulses are
