@@ -33,16 +33,16 @@ struct InteriorPointSettings {
   double held_shift = 0.5;     ///< part of the shift's derivative the matrix then sees
   double held_centring = 0.8;  ///< what is left of the barrier after such a step
   double proximal = 1e-13;     ///< of multipliers without a cone: redundant rows do no harm
-  /// The same of those in cones, where elimination has lost its digits only: a chain of masses over
-  /// twenty decades needs the cones' own terms down to 1e-20.
+  /// The same of those in cones: in velocity form, and in the saddle form where its digits are lost
+  /// only, as a chain of masses over twenty decades needs the cones' own terms down to 1e-20.
   double softening = 1e-12;
   int softer = 4;              ///< times that it grows a hundredfold until there is a factor
   Index panel_rows = 100;      ///< unsymmetric: rows from which dense panels pay,
   Index pivoted_rows = 1000;   ///< and beyond which pivoting costs more than the digits are worth
   double pivot_floor = 1e-16;  ///< least pivot beside the largest entry of its row
   double lost_digits = 1e-5;   ///< a defect of a solve that says so, beside its right-hand side
-  int refinement_steps = 2;    ///< of each linear solve, at most
-  double refined = 1e-6;       ///< velocity form: a defect that is left, beside its right-hand side
+  int refinement_steps = 4;    ///< of each linear solve, at most
+  double refined = 1e-3;       ///< velocity form: a defect that is left, beside κ and the data
   double judge_below = 1e-5;   ///< velocity form: κ + |r| from which on points are judged
   int correctors = 3;          ///< Gondzio's: right-hand sides per factor, at most
   double spread = 10;          ///< they draw products to within [1/spread, spread] of the target
@@ -54,21 +54,22 @@ struct InteriorPointSettings {
   double smallest_gap = 1e-30;  ///< κ below which products of neighbours are rounding noise
   /// κ below which the point with idle cones at their bounds is judged too, where there are cones.
   double snap_gap = 1e-4;
-  /// From `crossover_gap` on half-lines are brought to the answer of the sets that a step shows,
-  int closing_solves = 60;  ///< with the factor at hand, at most: each halves what is left and more
+  /// κ + |r| from which on a step is followed by solves with its factor that bring it to the answer
+  /// of the sets it shows.
+  double closing_gap = 1e-3;
+  int closing_solves = 60;  ///< at most: each halves what is left and more
   double closed =
       1e-5;  ///< of the tolerance, what is left then: light rows are judged by their own size
   /// Start from x: full where it has impulses, partial where it has velocities alone.
   bool warm_start = false;
-  /// At a full warm start, and near the end of the path where there are cones, guess the sets and
-  /// solve their equations (polish.hpp): its factorisations count as steps.
+  /// At a full warm start guess the sets and solve their equations (polish.hpp): its factorisations
+  /// count as steps.
   bool crossover = false;
-  double crossover_gap = 1e-3;  ///< κ + |r| of the first guess, each further one at a hundredth
-  int crossover_steps = 12;     ///< factorisations of a guess
-  int crossover_size = 5000;    ///< unknowns beyond which a guess is made in velocity form only
-  double apart = 1e-2;          ///< speed (data of size 1) from which on a contact starts open
-  double near_gap = 1e-2;       ///< x·y of a start near an answer, or at rest
-  double near_step = 0.25;      ///< a shorter step from there gives that path up for a far start
+  int crossover_steps = 12;   ///< factorisations of a guess
+  int crossover_size = 5000;  ///< unknowns beyond which a guess is made in velocity form only
+  double apart = 1e-2;        ///< speed (data of size 1) from which on a contact starts open
+  double near_gap = 1e-2;     ///< x·y of a start near an answer, or at rest
+  double near_step = 0.25;    ///< a shorter step from there gives that path up for a far start
   /// > 0: ends as well, as converged, where κ and the norms of the residuals over their sizes, in
   /// the units of the problem, are below these: 1e-9 and 1e-10 are the exit of published counts.
   /// Blind to blocks much lighter than others, which the judge sees.

@@ -68,6 +68,27 @@ double longest(const double* p, double slack, const double* d, int n) {
   return limit > 0 ? root / limit : kInfinity;
 }
 
+/// What x and y of a cone are to lose together: along each eigenvector of x − y the smaller of the
+/// two, across it what keeps them from being parallel. Returns |x − Π(x − y)|.
+double distance_to_law(const double* x, const double* y, int n, double* lose) {
+  double z[kMaxCone], t[kMaxCone] = {0, 1}, squares = 0;
+  for (int j = 0; j < n; ++j) z[j] = x[j] - y[j];
+  const double tail = tail_norm(z, n);
+  for (int j = 1; tail > 0 && j < n; ++j) t[j] = z[j] / tail;
+  const double along_x = tail_dot(t, x, n), along_y = tail_dot(t, y, n);
+  const bool plus = z[0] + tail > 0, minus = z[0] - tail > 0;  // x is the larger one
+  const double first = plus ? y[0] + along_y : x[0] + along_x,
+               second = minus ? y[0] - along_y : x[0] - along_x;
+  lose[0] = (first + second) / 2;
+  squares += lose[0] * lose[0];
+  for (int j = 1; j < n; ++j) {
+    const double part = (first - second) / 2 * t[j], across = x[j] - along_x * t[j];
+    squares += (part + across) * (part + across);
+    lose[j] = part + (plus != minus ? 2 : 1) * across;
+  }
+  return std::sqrt(squares);
+}
+
 }  // namespace
 
 void ConeSet::resize() {
@@ -179,12 +200,6 @@ void ConeSet::snap(double* lambda) const {
   }
 }
 
-void ConeSet::pushing(std::vector<char>& out) const {
-  out.resize(points_.size());
-  std::transform(points_.begin(), points_.end(), out.begin(),
-                 [](const Point& p) { return static_cast<char>(p.x[0] > p.slack_y); });
-}
-
 /// (V x) ∘ (V⁻ᵀ y), the factors sqrt(η) of V and V⁻ᵀ cancelled.
 void ConeSet::scaled_product(const Scaling& s, const double* x, const double* y, int n,
                              double* product) {
@@ -227,30 +242,58 @@ bool ConeSet::compute_scaling() {
   return true;
 }
 
-void ConeSet::newton_block(std::size_t i, double* block) const {
-  const Cone& k = cones_[i];
-  const Scaling& s = scaling_[i];
-  const int n = k.dim;
-  if (n == 1) {
-    block[0] = k.c * k.c * s.eta;
+/// out = Σ f(e) q q·in over the eigenvectors q of VᵀV, e its eigenvalues: (1, ±a_1/|a_1|) with
+/// η (a_0 ± |a_1|)², and across with η. Beside the boundary of a cone they differ by all digits
+/// there are, and what is small along one of them would be lost in a product with the matrix.
+template <class Function>
+void ConeSet::by_eigenvectors(const Scaling& s, int n, const double* in, double* out,
+                              Function&& f) {
+  const double tail = tail_norm(s.a, n), ratio = (s.a[0] + tail) * (s.a[0] + tail);
+  if (tail == 0) {
+    for (int j = 0; j < n; ++j) out[j] = f(s.eta) * in[j];
     return;
   }
-  for (int r = 0; r < n; ++r) {
-    for (int c = 0; c < n; ++c) block[r * n + c] = s.eta * 2 * s.a[r] * s.a[c];
-    block[r * n + r] += s.eta;
+  double t[kMaxCone] = {};
+  for (int j = 1; j < n; ++j) t[j] = s.a[j] / tail;
+  const double along = tail_dot(t, in, n);
+  const double plus = f(s.eta * ratio) * (in[0] + along) / 2,
+               minus = f(s.eta / ratio) * (in[0] - along) / 2;
+  const double across = n == 3 ? f(s.eta) * (t[1] * in[2] - t[2] * in[1]) : 0;
+  out[0] = plus + minus;
+  for (int j = 1; j < n; ++j) out[j] = (plus - minus) * t[j];
+  if (n == 3) out[1] -= across * t[2], out[2] += across * t[1];
+}
+
+void ConeSet::multiply_by_block(std::size_t i, const double* q, double* out) const {
+  const Cone& k = cones_[i];
+  const double* y = points_[i].y;
+  double x[kMaxCone] = {k.c * q[0]};
+  for (int j = 1; j < k.dim; ++j) x[j] = q[j];
+  by_eigenvectors(scaling_[i], k.dim, x, out, [](double e) { return e; });
+  const double speed = k.exact ? tail_norm(y, k.dim) : 0;
+  if (speed > 0) out[0] -= shift_weight_ * tail_dot(y, out, k.dim) / speed;
+  out[0] *= k.c;
+}
+
+void ConeSet::newton_block(std::size_t i, double* block) const {
+  const int n = cones_[i].dim;
+  for (int c = 0; c < n; ++c) {
+    double unit[kMaxCone] = {}, column[kMaxCone];
+    unit[c] = 1;
+    multiply_by_block(i, unit, column);
+    for (int r = 0; r < n; ++r) block[r * n + c] = column[r];
   }
-  // 2a_0² − 1 = 1 + 2|a_1|², the form without cancellation.
-  block[0] = s.eta * (1 + 2 * tail_dot(s.a, s.a, n));
-  if (k.exact && shift_weight_ > 0) {
-    const Point& p = points_[i];
-    const double t = tail_norm(p.y, n);
-    for (int j = 1; t > 0 && j < n; ++j) {
-      const double slope = shift_weight_ * p.y[j] / t;
-      for (int c = 0; c < n; ++c) block[c] -= slope * block[j * n + c];
-    }
-  }
-  for (int c = 0; c < n; ++c) block[c] *= k.c;
-  for (int r = 0; r < n; ++r) block[r * n] *= k.c;
+}
+
+void ConeSet::divide_by_block(std::size_t i, double proximal, const double* q, double* out) const {
+  const Cone& k = cones_[i];
+  const double* y = points_[i].y;
+  double x[kMaxCone] = {q[0] / k.c};
+  for (int j = 1; j < k.dim; ++j) x[j] = q[j];
+  const double speed = k.exact ? tail_norm(y, k.dim) : 0;
+  if (speed > 0) x[0] += shift_weight_ * tail_dot(y, q, k.dim) / speed;
+  by_eigenvectors(scaling_[i], k.dim, x, out, [=](double e) { return 1 / (e + proximal); });
+  out[0] /= k.c;
 }
 
 /// c = Vᵀ(z \ right) − y of cone i, and rhs += B c.
@@ -269,6 +312,14 @@ void ConeSet::push(std::size_t i, double* rhs) {
     const double root = std::sqrt(s.eta);
     for (int j = 0; j < n; ++j) s.c[j] = root * s.c[j] - p.y[j];
   }
+  add_target(i, rhs);
+}
+
+/// rhs += B c
+void ConeSet::add_target(std::size_t i, double* rhs) const {
+  const Cone& k = cones_[i];
+  const Point& p = points_[i];
+  const Scaling& s = scaling_[i];
   double normal = s.c[0];
   if (k.exact) {
     const double t = tail_norm(p.y, k.dim);
@@ -355,13 +406,8 @@ void ConeSet::compute_step(const double* dlambda) {
     const int n = k.dim;
     p.dx[0] = k.c * dlambda[k.row];
     for (int j = 1; j < n; ++j) p.dx[j] = dlambda[k.tail + j - 1];
-    if (n == 1) {
-      p.dy[0] = s.c[0] - s.eta * p.dx[0];
-      continue;
-    }
-    const double along = 2 * (s.a[0] * p.dx[0] + tail_dot(s.a, p.dx, n));
-    p.dy[0] = s.c[0] - s.eta * (along * s.a[0] - p.dx[0]);
-    for (int j = 1; j < n; ++j) p.dy[j] = s.c[j] - s.eta * (along * s.a[j] + p.dx[j]);
+    by_eigenvectors(s, n, p.dx, p.dy, [](double e) { return -e; });
+    for (int j = 0; j < n; ++j) p.dy[j] += s.c[j];
   }
 }
 
@@ -393,23 +439,37 @@ void ConeSet::advance(Lengths length) {
   }
 }
 
-double ConeSet::close(double* rhs) {
-  double error = 0;
+ConeSet::Left ConeSet::close(double* rhs) {
+  Left left;
   for (std::size_t i = 0; i < cones_.size(); ++i) {
+    const Cone& k = cones_[i];
     const Point& p = points_[i];
-    const double x = p.x[0] + p.dx[0], y = p.y[0] + p.dy[0];
-    scaling_[i].right[0] -= x > y ? p.x[0] * y : p.y[0] * x;
-    error = std::max(error, std::abs(std::min(x, y)));
-    push(i, rhs);
+    Scaling& s = scaling_[i];
+    const int n = k.dim;
+    double x[kMaxCone], y[kMaxCone], d[kMaxCone], more[kMaxCone];
+    for (int j = 0; j < n; ++j) x[j] = p.x[j] + p.dx[j], y[j] = p.y[j] + p.dy[j];
+    left.plain = std::max(left.plain, distance_to_law(x, y, n, d));
+    by_eigenvectors(s, n, x, x, [](double e) { return std::sqrt(e); });
+    by_eigenvectors(s, n, y, y, [](double e) { return 1 / std::sqrt(e); });
+    left.scaled = std::max(left.scaled, distance_to_law(x, y, n, d));
+    by_eigenvectors(s, n, d, more, [](double e) { return std::sqrt(e); });
+    for (int j = 0; j < n; ++j) s.c[j] -= more[j];
+    if (const double speed = tail_norm(p.y, n); k.exact && speed > 0)
+      rhs[k.row] -= k.c * (growth(p.y, p.dy, 1, n) - tail_dot(p.y, p.dy, n) / speed);
+    add_target(i, rhs);
   }
-  return error;
+  return left;
 }
 
 void ConeSet::snap_step(double* lambda) const {
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Cone& k = cones_[i];
     const Point& p = points_[i];
-    if (p.x[0] + p.dx[0] <= std::max(p.y[0] + p.dy[0], 0.0)) lambda[k.row] = -k.a / k.c;
+    double z[kMaxCone] = {};
+    for (int j = 0; j < k.dim; ++j) z[j] = p.x[j] + p.dx[j] - p.y[j] - p.dy[j];
+    if (z[0] + tail_norm(z, k.dim) > 0) continue;
+    lambda[k.row] = -k.a / k.c;
+    for (int j = 1; j < k.dim; ++j) lambda[k.tail + j - 1] = 0;
   }
 }
 

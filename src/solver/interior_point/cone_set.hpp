@@ -62,13 +62,13 @@ class ConeSet {
   /// Puts λ on the bound of every cone whose y outweighs its x, and of those where both vanish.
   void snap(double* lambda) const;
 
-  /// For every cone, whether its x outweighs its y: the sets one would guess here.
-  void pushing(std::vector<char>& out) const;
-
   /// Nesterov–Todd point of (x, y). False when a cone has left its interior.
   bool compute_scaling();
   /// B VᵀV A of cone i, row-major dim x dim over (row, tail…); B = Aᵀ − shift'(y).
   void newton_block(std::size_t i, double* block) const;
+  /// out = B VᵀV A q, and out = (B (VᵀV + proximal) A)⁻¹ q.
+  void multiply_by_block(std::size_t i, const double* q, double* out) const;
+  void divide_by_block(std::size_t i, double proximal, const double* q, double* out) const;
   /// How much of the shift's derivative the Newton matrix sees: 1 all of it, 0 shift held fixed.
   void set_shift_weight(double weight) { shift_weight_ = weight; }
 
@@ -81,10 +81,15 @@ class ConeSet {
   /// The target at hand, for later.
   void keep_target() { before_ = scaling_; }
   void restore_target() { scaling_.swap(before_); }
-  /// Half-lines: of x + dx and y + dy the larger one is to stay and the other to become zero. Aims
-  /// at that, adds B c to the right-hand side, and returns the largest of those that are not zero.
-  double close(double* rhs);
-  /// λ + dλ is given: to the bounds where x + dx is the smaller one.
+  /// How far x + dx and y + dy are from the law of their cone, the largest: as they are, and as
+  /// V x and V⁻ᵀ y.
+  struct Left {
+    double plain = 0, scaled = 0;
+  };
+  /// Along each eigenvector of V (x + dx) − V⁻ᵀ (y + dy) the larger one is to stay and the other to
+  /// become zero. Aims at that and adds B c to the right-hand side. Returns what is left to do.
+  Left close(double* rhs);
+  /// λ + dλ is given: to the bounds where y + dy alone stays.
   void snap_step(double* lambda) const;
   /// dx = A dλ, dy = −VᵀV dx + c.
   void compute_step(const double* dlambda);
@@ -100,7 +105,10 @@ class ConeSet {
  private:
   struct Scaling;
   void push(std::size_t i, double* rhs);
+  void add_target(std::size_t i, double* rhs) const;
   void follow_powers(double target, std::size_t i);
+  template <class Function>
+  static void by_eigenvectors(const Scaling& s, int n, const double* in, double* out, Function&& f);
   static void scaled_product(const Scaling& s, const double* x, const double* y, int n,
                              double* product);
 

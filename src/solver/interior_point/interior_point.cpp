@@ -27,7 +27,6 @@ struct InteriorPointWorkspace::Impl {
   KktSystem system;
   VecX u, du, last_u, last_du, r, rhs, snapped;
   Solution trial, polished;
-  std::vector<char> pushing, pushed;  // the sets at this point and the one before
   JudgeWorkspace judge;
   bool velocity_form = false, equations_ready = false;
   VelocitySolver inverse;  // velocity form: of H
@@ -45,6 +44,7 @@ InteriorPointWorkspace& InteriorPointWorkspace::operator=(InteriorPointWorkspace
 namespace {
 
 constexpr double kRounding = 1e-15;
+constexpr double kFar = std::numeric_limits<double>::infinity();
 
 class Iteration {
  public:
@@ -57,8 +57,7 @@ class Iteration {
         w_(work),
         best_(Method::InteriorPoint, problem, scale, limits, settings.max_iterations, work.judge,
               x),
-        at_(work.system.velocities() + work.system.bilateral()),
-        refined_(work.system.is_eliminated() ? settings.refined : kRounding) {}
+        at_(work.system.velocities() + work.system.bilateral()) {}
 
   MethodResult run() {
     const Solution& given = best_.answer();
@@ -66,8 +65,7 @@ class Iteration {
     if (settings_.warm_start) {
       if (best_.begin() <= best_.tolerance()) return best_.result();
       full = !given.lambda.isZero(0.0) || !given.gamma.isZero(0.0);
-      if (full && settings_.exit_gap == 0 && cross_over(given, settings_.crossover_steps))
-        return best_.result();
+      if (full && settings_.exit_gap == 0 && cross_over()) return best_.result();
     }
     if (!settings_.predicted_start && start_near(given, full)) {
       near_ = true;
@@ -93,11 +91,17 @@ class Iteration {
   void start(double impulse);
   void start_after_predictor();
   bool start_near(const Solution& given, bool impulses);
-  bool cross_over(const Solution& from, int steps);
+  bool cross_over();
   Outcome follow_path();
   void find_errors();
   void measure();
   void consider(const VecX& u, double merit);
+  /// With exact friction on large islands more solves per factor cost more than they save: a planar
+  /// flow of 7002 contacts took as many steps with correctors and 1.4 times the time, and twice the
+  /// time with closing.
+  bool further_solves_pay() const {
+    return !w_.system.is_exact() || w_.system.size() <= settings_.crossover_size;
+  }
   bool close();
   bool left_at_exit();
   void solve();
@@ -120,13 +124,11 @@ class Iteration {
   InteriorPointWorkspace::Impl& w_;
   internal::BestAnswer best_;
   const Index at_;              // first row of λ in u
-  const double refined_;        // defect of a linear solve, beside its right-hand side
   double gap_ = 0, error_ = 0;  // κ and |r|
   double eta_ = 1;              // part of the way to the boundary of this step
-  double lowest_gap_ = std::numeric_limits<double>::infinity();
-  double best_merit_ = std::numeric_limits<double>::infinity();
-  bool near_ = false;          // on the path that began near
-  double next_crossover_ = 0;  // κ at which the sets are guessed next
+  double lowest_gap_ = kFar;
+  double best_merit_ = kFar;
+  bool near_ = false;  // on the path that began near
 };
 
 /// Starts from the answer given, of a cold start from rest: a cone that its velocities keep apart
@@ -150,19 +152,17 @@ bool Iteration::start_near(const Solution& given, bool impulses) {
       if (k.a == 0 && velocity[k.row] > settings_.apart) lambda[k.row] = 0;
     }
   }
-  best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
+  best_merit_ = lowest_gap_ = kFar;
   return w_.cones.start_near(settings_.near_gap, velocity, lambda);
 }
 
-/// Guesses the sets of a point and solves their equations. True where that is the end.
-bool Iteration::cross_over(const Solution& from, int steps) {
+/// Guesses the sets of the start and solves their equations. True where that is the end.
+bool Iteration::cross_over() {
   if (!settings_.crossover) return false;
   if (w_.system.size() > settings_.crossover_size && !w_.velocity_form) return false;
-  w_.polished.v = from.v;
-  w_.polished.gamma = from.gamma;
-  w_.polished.lambda = from.lambda;
+  w_.polished = best_.answer();
   MethodLimits limits = best_.rest();
-  limits.max_iterations = steps;
+  limits.max_iterations = settings_.crossover_steps;
   limits.trace = nullptr;
   PolishSettings sets;
   if (w_.cones.only_half_lines()) sets.max_lost = 1, sets.impatient = true;
@@ -179,11 +179,12 @@ bool Iteration::cross_over(const Solution& from, int steps) {
 
 /// u = 0 but for the entries behind the cones' axes, y on the axes too: a centred point.
 void Iteration::start(double impulse) {
+  w_.system.begin_path();
   w_.u.setZero(w_.system.size());
   double* lambda = w_.u.data() + at_;
   w_.system.start(impulse, lambda);
   w_.cones.start(lambda, 1);
-  best_merit_ = lowest_gap_ = std::numeric_limits<double>::infinity();
+  best_merit_ = lowest_gap_ = kFar;
 }
 
 /// λ = max(1, |λ + Δλ|), y = max(1, |y + Δy|) with the predictor of a start: the thesis, 4.5; cones
@@ -230,24 +231,23 @@ void Iteration::measure() {
 }
 
 /// Towards the end of the path: from the step at hand, taken whole, to the answer of the sets that
-/// it shows, with the factor at hand. Where half-lines touch and hardly push the path is long, and
-/// their sets are known long before its end. A defect shrinks by half and more with each solve;
-/// where it does not, the sets are not the right ones yet. True where the judge accepts.
+/// it shows, with the factor at hand. Where contacts touch and hardly push the path is long, and
+/// their sets are known long before its end. The defect shrinks with each solve; where it does not,
+/// the sets are not the right ones yet. True where the judge accepts.
 bool Iteration::close() {
-  if (!w_.cones.only_half_lines() || settings_.exit_gap > 0 ||
-      gap_ + error_ > settings_.crossover_gap)
+  if (settings_.exit_gap > 0 || gap_ + error_ > settings_.closing_gap || !further_solves_pay())
     return false;
   keep_direction();
-  double last = std::numeric_limits<double>::infinity();
+  ConeSet::Left last{kFar, kFar};
   for (int k = 0; k < settings_.closing_solves; ++k) {
     w_.rhs = -w_.r;
-    const double error = w_.cones.close(w_.rhs.data() + at_);
-    if (!(error < last)) break;
-    last = error;
-    if (error < settings_.closed * best_.tolerance()) break;
+    const ConeSet::Left left = w_.cones.close(w_.rhs.data() + at_);
+    if (!(left.scaled < last.scaled)) break;
+    last = left;
+    if (left.plain < settings_.closed * best_.tolerance()) break;
     solve();
   }
-  if (last < best_.tolerance()) {
+  if (last.plain < best_.tolerance()) {
     w_.snapped = w_.u + w_.du;
     w_.cones.snap_step(w_.snapped.data() + at_);
     consider(w_.snapped, gap_ + error_);
@@ -290,7 +290,10 @@ void Iteration::consider(const VecX& u, double merit) {
 
 /// The step of the right-hand side at hand.
 void Iteration::solve() {
-  w_.system.solve(w_.rhs, settings_.refinement_steps, refined_, w_.du);
+  const double refined = w_.system.is_eliminated()
+                             ? std::clamp(settings_.refined * gap_, kRounding, settings_.refined)
+                             : kRounding;
+  w_.system.solve(w_.rhs, settings_.refinement_steps, refined, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
 }
@@ -307,9 +310,7 @@ double Iteration::direction(double target, SecondOrder term, double rest) {
 /// Gondzio's correctors: further right-hand sides of the same factor, as long as they make the step
 /// longer. Products far from the target are what shortens it.
 double Iteration::lengthen(double target, double longest) {
-  // With exact friction on large islands they cost more than they save: a planar flow of 7002
-  // contacts took as many steps with them and 1.4 times the time.
-  if (w_.system.is_exact() && w_.system.size() > settings_.crossover_size) return longest;
+  if (!further_solves_pay()) return longest;
   for (int k = 0; k < settings_.correctors && longest < settings_.long_enough; ++k) {
     const double further = std::min(1.0, settings_.longer * longest + 0.1);
     keep_direction();
@@ -361,18 +362,10 @@ double Iteration::choose_step() {
 }
 
 Outcome Iteration::follow_path() {
-  next_crossover_ = settings_.crossover_gap;
-  w_.pushing.clear();
-  double mark = std::numeric_limits<double>::infinity();
+  double mark = kFar;
   for (int since = 0;; ++since) {
     measure();
     if (best_.converged() || left_at_exit()) return Outcome::Converged;
-    w_.pushed.swap(w_.pushing);
-    w_.cones.pushing(w_.pushing);
-    if (gap_ + error_ < next_crossover_ && w_.pushing == w_.pushed && !w_.cones.only_half_lines()) {
-      next_crossover_ = 1e-2 * (gap_ + error_);
-      if (cross_over(best_.answer(), settings_.crossover_steps)) return Outcome::Converged;
-    }
     if (!std::isfinite(gap_ + error_)) return Outcome::Stalled;
     if (best_.iterations >= best_.max_iterations()) return Outcome::IterationLimit;
     if (best_.exhausted()) return Outcome::WorkLimit;

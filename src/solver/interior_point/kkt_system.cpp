@@ -51,11 +51,11 @@ void KktSystem::build(const CanonicalProblem& p, ConeSet& cones,
   rows_ = p.row_count();
   choose_scales(p);
   list_cones(p, cones);
-  softened_ = false;
+  begin_path();
   symmetric_ = !exact_ && p.H.is_symmetric() && is_symmetric(p.F);
   eliminate_ = settings.form == InteriorPointForm::Velocity && VelocityForm::fits(p);
   if (eliminate_)
-    form_.build(p, s_, cones, settings_.proximal);
+    form_.build(p, s_, cones, settings_.proximal, settings_.softening);
   else
     build_saddle();
 }
@@ -263,7 +263,7 @@ void KktSystem::residual(const VecX& u, VecX& r) const {
 bool KktSystem::factorize() {
   trusted_ = false;
   if (eliminate_) {
-    if (form_.factorize(*cones_, 0, symmetric_)) return true;
+    if (form_.factorize(*cones_, symmetric_)) return true;
     build_saddle();
   }
   return factorize_saddle();
@@ -281,10 +281,10 @@ bool KktSystem::factorize_saddle() {
     for (int j = 0; j < n; ++j) values[*to++] += block[j];
   }
   for (const Index i : proximal_) values[i] += settings_.proximal;
-  if (softened_) soften();
+  if (softening_ > 0) soften();
   if (factor_.factorize(K_)) return true;
-  softened_ = true;
-  for (int i = 0; i < settings_.softer; ++i, settings_.softening *= 100) {
+  for (int i = 0; i < settings_.softer; ++i) {
+    softening_ = softening_ > 0 ? 100 * softening_ : settings_.softening;
     soften();
     if (factor_.factorize(K_)) return true;
   }
@@ -292,7 +292,7 @@ bool KktSystem::factorize_saddle() {
 }
 
 void KktSystem::soften() {
-  for (const Index i : cone_diagonal_) K_.valuePtr()[i] += settings_.softening;
+  for (const Index i : cone_diagonal_) K_.valuePtr()[i] += softening_;
 }
 
 double KktSystem::solve_work() const {
@@ -319,7 +319,7 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
       }
       const double error = defect_.size() > 0 ? defect_.cwiseAbs().maxCoeff() : 0.0;
       if (i == 0 && eliminate_)
-        trusted_ = error <= refined * refined * size;  // with digits to spare
+        trusted_ = error <= settings_.refined * refined * size;  // with digits to spare
       // Not better than before: the last correction was noise.
       if (!(error < last)) {
         if (i > 0) du -= correction_;
@@ -340,8 +340,8 @@ void KktSystem::solve(const VecX& rhs, int refinements, double refined, VecX& du
   if (error <= settings_.lost_digits * size) return;
   if (factor_.pivot_instead(K_)) {
     refine();
-  } else if (!softened_) {
-    softened_ = true;
+  } else if (softening_ == 0) {
+    softening_ = settings_.softening;
     soften();
     if (factor_.factorize(K_)) refine();
   }

@@ -31,6 +31,8 @@ class KktSystem {
   Index bilateral() const { return bilateral_; }
   Index rows() const { return rows_; }
 
+  /// What was added to K where its digits were lost is left out again.
+  void begin_path() { softening_ = 0; }
   /// R = K₀ u + g.
   void residual(const VecX& u, VecX& r) const;
   /// Factorises K with the Newton blocks of the cones' current scaling.
@@ -77,7 +79,8 @@ class KktSystem {
   std::vector<Index> slots_;                     // where cone i's block goes in K
   std::vector<Index> proximal_, cone_diagonal_;  // diagonals in K: multipliers without, with a cone
   std::vector<char> mark_;
-  bool softened_ = false, eliminate_ = false;
+  double softening_ = 0;  // of multipliers in cones, in saddle form
+  bool eliminate_ = false;
   bool trusted_ = false;  // velocity form: the first solve with this factor needed no refinement
   VelocityForm form_;
   KktFactor factor_;

@@ -22,14 +22,14 @@ class VelocityForm {
   /// H is block-diagonal, F couples no two blocks, and no block is larger than a contact.
   static bool fits(const CanonicalProblem& p);
   /// In unknowns (v, γ, λ) scaled by s; rows of λ with s = 0 are switched off. `proximal`: diagonal
-  /// of rows without a cone.
-  void build(const CanonicalProblem& p, const VecX& s, const ConeSet& cones, double proximal);
+  /// of rows without a cone, `softening`: of those in one, refined away.
+  void build(const CanonicalProblem& p, const VecX& s, const ConeSet& cones, double proximal,
+             double softening);
 
   /// r = K u, without the cones' E and the proximal terms unless `newton`.
   void multiply(const VecX& u, bool newton, VecX& r) const;
-  /// With the cones' blocks at their scaling, `softening` added to the diagonal of each.
-  /// `symmetric`: these blocks are, and F.
-  bool factorize(const ConeSet& cones, double softening, bool symmetric);
+  /// With the cones' blocks at their scaling. `symmetric`: these blocks are, and F.
+  bool factorize(const ConeSet& cones, bool symmetric);
   void solve(const VecX& rhs, VecX& x);
 
   double flops() const { return system_.flops(); }
@@ -38,8 +38,8 @@ class VelocityForm {
   }
 
  private:
-  /// out = squares times in, block by block.
-  void apply(const std::vector<double>& squares, const double* in, VecX& out) const;
+  /// out = squares times in, block by block: those of E, `forward`, or of W.
+  void apply(const std::vector<double>& squares, bool forward, const double* in, VecX& out) const;
 
   Index velocities_ = 0, first_ = 0;  // of λ
   VelocityMatrix H_;
@@ -47,6 +47,9 @@ class VelocityForm {
   std::vector<Index> block_of_;  // by row of λ
   std::vector<Index> at_;        // first row of each block
   std::vector<std::size_t> square_;
+  const ConeSet* cones_ = nullptr;
+  double softening_ = 0;
+  std::vector<std::ptrdiff_t> cone_of_;       // the one that is all of F + E in a block, else < 0
   std::vector<double> rest_, E_, W_, delta_;  // F and what is switched off; F + E; its inverses
   VelocitySystem system_;
   VecX right_, solved_, impulse_;
