@@ -54,6 +54,7 @@ struct SweepWork {
   Numbers<float> single;
   Numbers<double> full;
   std::vector<SweepChange> change;   // by task
+  std::vector<BatchState> states;    // by batch
   std::vector<unsigned char> flags;  // by chunk
   std::vector<double> sums;          // by chunk
   std::vector<std::uint8_t> pushed;  // by body, for the crew
@@ -136,6 +137,14 @@ Kernels<double> kernels(const SweepTable& t, bool round, double) {
   return {round ? t.round_double : t.general_double, t.extrapolate_double};
 }
 
+/// A gap that only an approach faster than this closes, of the speed that velocities are compared
+/// with: nine of ten such contacts stay open.
+constexpr double kFar = 0.1;
+
+/// Until it is known which contacts push all are looked at in every sweep, then in every eighth.
+constexpr int kFirstSweeps = 32;
+constexpr bool looks_at_all(int sweeps) { return sweeps < kFirstSweeps || sweeps % 8 == 0; }
+
 /// The sweeps of one problem in one precision.
 template <class T>
 class Run {
@@ -145,7 +154,10 @@ class Run {
 
   SweepResult solve(bool round) {
     result_.round = round;
-    plan_sweeps(p_, crew_, plan_);
+    const bool few = settings_.max_sweeps <= kFirstSweeps;
+    plan_sweeps(p_, crew_, few ? std::numeric_limits<double>::infinity() : kFar * settings_.speed,
+                plan_);
+    begin_states();
     if (crew_ != nullptr) tell_crew();
     pack();
     kernel_ = kernels(table_of(settings_.instructions), result_.round, T());
@@ -176,6 +188,12 @@ class Run {
     crew_->begin(work_.pushed);
   }
 
+  void begin_states() {
+    work_.states.clear();
+    for (const SweepTask& task : plan_.tasks)
+      work_.states.insert(work_.states.end(), task.states.begin(), task.states.end());
+  }
+
   void pack() {
     const std::size_t lanes = kSweepBatch * plan_.batches;
     refill(x_.data, (result_.round ? int{RoundField::kCount} : int{GeneralField::kCount}) * lanes);
@@ -195,16 +213,22 @@ class Run {
     const std::size_t fields = result_.round ? int{RoundField::kCount} : int{GeneralField::kCount};
     const std::size_t impulses = result_.round ? kRoundImpulses : kGeneralImpulses;
     work_.change.resize(plan_.tasks.size());
+    const bool look_at_all = looks_at_all(result_.sweeps);
     for (int colour = 0; colour < kSweepColours; ++colour) {
       const std::size_t first = plan_.colours[colour];
       parallel_for(plan_.colours[colour + 1] - first, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t t = first + begin; t < first + end; ++t) {
           const SweepTask& task = plan_.tasks[t];
           const std::size_t lanes = kSweepBatch * task.first_batch;
-          work_.change[t] = kernel_.sweep(
-              SweepArrays<T>{task.batches, task.rows_of.data(), x_.data.data() + fields * lanes,
-                             x_.lambda.data() + impulses * lanes, x_.bodies.data()},
-              mode);
+          work_.change[t] =
+              kernel_.sweep(SweepArrays<T>{.batches = task.batches,
+                                           .bodies_of = task.rows_of.data(),
+                                           .states = work_.states.data() + task.first_batch,
+                                           .look_at_all = look_at_all,
+                                           .data = x_.data.data() + fields * lanes,
+                                           .lambda = x_.lambda.data() + impulses * lanes,
+                                           .bodies = x_.bodies.data()},
+                            mode);
         }
       });
       if (crew_ != nullptr && mode != SweepMode::Measure)
@@ -341,6 +365,7 @@ class Run {
       }
       if (squares * settings_.newton_gain * settings_.newton_gain <= begin) return true;
       std::swap(x_, work_.kept);
+      begin_states();
       (void)measure();
     }
     return false;
@@ -349,6 +374,7 @@ class Run {
   /// Impulses (world axes), and the velocities that come from them.
   void begin_at(const std::vector<Vec3>& impulses) {
     write_impulses(plan_, impulses, result_.round, p_, x_);
+    begin_states();
     pack_bodies(p_, plan_, x_.bodies);
     (void)sweep(SweepMode::Apply);
     x_.last_lambda = x_.lambda;

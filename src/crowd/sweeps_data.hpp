@@ -47,10 +47,16 @@ struct GeneralField {
 constexpr int kRoundImpulses = 4;    // normal, tangential vector in world axes
 constexpr int kGeneralImpulses = 3;  // in the contact's frame
 
+/// Watched batches hold contacts that are likely to stay open. They rest while none of them pushes:
+/// then only some sweeps look at them.
+enum class BatchState : unsigned char { Swept, Watched, Resting };
+
 template <class T>
 struct SweepArrays {
   std::size_t batches = 0;
   const std::int32_t* bodies_of = nullptr;  // by batch: rows of eight of A, of eight of B
+  BatchState* states = nullptr;             // by batch
+  bool look_at_all = true;                  // also at batches that rest
   const T* data = nullptr;
   T* lambda = nullptr;
   T* bodies = nullptr;

@@ -214,6 +214,13 @@ ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
   push(dn, d1, d2);
 }
 
+template <class T>
+bool pushes(const T* normal_impulses) {
+  bool some = false;
+  for (int l = 0; l < kLanes; ++l) some = some || normal_impulses[l] != 0;
+  return some;
+}
+
 template <class T, bool kRound, SweepMode mode>
 SweepChange walk(const SweepArrays<T>& x) {
   using V = Pack<T>;
@@ -227,6 +234,10 @@ SweepChange walk(const SweepArrays<T>& x) {
   for (std::size_t begin = 0; begin < x.batches; begin += kChunk) {
     const std::size_t end = begin + kChunk < x.batches ? begin + kChunk : x.batches;
     for (std::size_t i = begin; i < end; ++i) {
+      const bool watched = mode == SweepMode::Sweep && x.states[i] != BatchState::Swept;
+      if (watched && x.states[i] == BatchState::Resting && !x.look_at_all) continue;
+      const T* normal_impulses = x.lambda + kImpulses * kLanes * i;
+      const bool pushed = watched && pushes(normal_impulses);
       for (int l = 0; l < kLanes; l += kWide) {
         Change<V>& change = lanes[l / kWide];
         const std::int32_t* index = x.bodies_of + 2 * kLanes * i + l;
@@ -244,6 +255,8 @@ SweepChange walk(const SweepArrays<T>& x) {
           scatter(pair.b, index + kLanes, x.bodies);
         }
       }
+      if (watched)
+        x.states[i] = pushed || pushes(normal_impulses) ? BatchState::Watched : BatchState::Resting;
     }
     for (int l = 0; l < kLanes; l += kWide) {
       Change<V>& change = lanes[l / kWide];

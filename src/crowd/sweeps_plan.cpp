@@ -124,14 +124,19 @@ std::int32_t row_in(const SweepProblem& p, SweepTask& task, std::int32_t body) {
   return -1 - place;
 }
 
-/// Puts each contact into the oldest open batch that has a free lane and neither of its bodies.
-/// Bodies that do not move may be in a batch as often as they like. `used` is clear before and
-/// after, for the bodies of this task.
-void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
+/// Puts each contact into the oldest open batch that has a free lane and neither of its bodies;
+/// those that are likely to stay open have batches of their own. Bodies that do not move may be
+/// in a batch as often as they like. `used` is clear before and after, for the bodies of this task.
+void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask& task) {
   std::vector<std::int32_t>& rows_of = task.rows_of;
   rows_of.clear();
   task.still.assign(1, 0);
-  std::uint64_t full = 0;  // open batches without a free lane
+  task.states.clear();
+  const bool warm = std::any_of(plan.order.begin() + static_cast<std::ptrdiff_t>(task.begin),
+                                plan.order.begin() + static_cast<std::ptrdiff_t>(task.end),
+                                [&](std::int32_t i) { return !p.contacts[i].impulse.isZero(0); });
+  std::uint64_t full = 0;                     // open batches without a free lane
+  std::uint64_t near_only = 0, far_only = 0;  // open batches
   int count[kWindow] = {};
   std::size_t first = 0, batches = 0;  // of the open ones; of all
   const auto close_first = [&] {
@@ -140,13 +145,16 @@ void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
     for (int l = 0; l < 2 * kSweepBatch; ++l)
       if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
     full &= ~bit;
+    near_only &= ~bit;
+    far_only &= ~bit;
     ++first;
   };
   for (std::size_t k = task.begin; k < task.end; ++k) {
     const std::int32_t i = plan.order[k];
     const SweepContact& c = p.contacts[i];
     const std::int32_t a = row_in(p, task, c.a), b = row_in(p, task, c.b);
-    std::uint64_t taken = full;
+    const bool is_far = warm && c.bias > far && c.impulse.isZero(0);
+    std::uint64_t taken = full | (is_far ? near_only : far_only);
     for (const std::int32_t row : {a, b})
       if (row >= 0) taken |= plan.used[row];
     const int turn = static_cast<int>(first % kWindow);
@@ -157,7 +165,9 @@ void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
     }
     while (batch >= batches) {
       rows_of.insert(rows_of.end(), 2 * kSweepBatch, -1);
+      task.states.push_back(is_far ? BatchState::Watched : BatchState::Swept);
       count[batches % kWindow] = 0;
+      (is_far ? far_only : near_only) |= std::uint64_t{1} << (batches % kWindow);
       ++batches;
     }
     const std::size_t place = batch % kWindow;
@@ -177,7 +187,7 @@ void fill_batches(const SweepProblem& p, SweepPlan& plan, SweepTask& task) {
 
 }  // namespace
 
-void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) {
+void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, SweepPlan& plan) {
   find_tasks(p, crew, plan);
   plan.used.assign(p.bodies.size(), 0);
   refill(plan.lane_of, p.contacts.size());
@@ -187,7 +197,7 @@ void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, SweepPlan& plan) 
     parallel_for(plan.colours[colour + 1] - first, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t t = first + begin; t < first + end; ++t) {
         sort_by_height(p, plan.tasks[t], plan.order);
-        fill_batches(p, plan, plan.tasks[t]);
+        fill_batches(p, far, plan, plan.tasks[t]);
       }
     });
   }

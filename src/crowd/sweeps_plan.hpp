@@ -18,6 +18,7 @@ struct SweepTask {
   std::size_t begin = 0, end = 0;            // in SweepPlan::order
   std::size_t first_batch = 0, batches = 0;  // of all; its own
   std::vector<std::int32_t> rows_of;         // by batch: rows of eight of A, of eight of B
+  std::vector<BatchState> states;            // by batch, before the first sweep
   // Rows are written back whether they changed or not, so a body that does not move has a row in
   // every task that meets it: no two threads write the same line. The first is that of the world,
   // which lanes without a contact have.
@@ -47,7 +48,9 @@ struct SweepPlan {
 
 inline bool moves(const SweepBody& body) { return body.inverse_mass > 0; }
 
-/// Tasks of the cells that are swept here (crew null: all), with their batches.
-void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, SweepPlan& plan);
+/// Tasks of the cells that are swept here (crew null: all), with their batches. Where others pushed
+/// before, a contact that did not and has to be approached faster than `far` is likely to stay
+/// open.
+void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, double far, SweepPlan& plan);
 
 }  // namespace orthant::internal

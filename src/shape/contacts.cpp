@@ -130,6 +130,31 @@ struct Query {
   bool exact_only;
 };
 
+/// Squared distance of the segments from -e to e and from x - g to x + g, by the nearest points of
+/// their lines, held within the segments one after the other.
+double segment_distance2(const Vec3& e, const Vec3& x, const Vec3& g) {
+  const double e2 = e.squaredNorm(), g2 = g.squaredNorm(), eg = e.dot(g);
+  const double ex = e.dot(x), gx = g.dot(x), det = e2 * g2 - eg * eg;
+  const auto within = [](double s) { return std::clamp(s, -1.0, 1.0); };
+  double s = det > 0 ? within((ex * g2 - eg * gx) / det) : 0;
+  const double t = within((eg * s - gx) / g2);
+  s = within((eg * t + ex) / e2);
+  return (s * e - x - t * g).squaredNorm();
+}
+
+/// Capsules in space: most pairs whose boxes meet are too far apart, and are told by one formula.
+int capsule_capsule(const Query& q, ContactPoint* out) {
+  const Vec3 e = rotate(q.X_WA.p, Vec3(q.a.p[1], 0, 0)), g = rotate(q.X_WB.p, Vec3(q.b.p[1], 0, 0));
+  constexpr double kHair = 1e-9;  // rounding must not lose a pair
+  if (q.margin > 0 && segment_distance2(e, q.x, g) > (1 + kHair) * q.margin * q.margin) return 0;
+  const Vec3 ends_a[2] = {-e, e}, ends_b[2] = {q.x - g, q.x + g};
+  Polytope A{.topology = q.a.topology, .vertex_count = 2, .edge_count = 1, .vertex = ends_a};
+  Polytope B{.topology = q.b.topology, .vertex_count = 2, .edge_count = 1, .vertex = ends_b};
+  A.radius = std::abs(q.a.p[1]);
+  B.radius = std::abs(q.b.p[1]);
+  return internal::segment_contacts(A, B, q.margin, q.exact_only, out);
+}
+
 int box_box(const Query& q, ContactPoint* out) {
   const Mat3 R_A = matrix_of(q.X_WA.p), R_B = matrix_of(q.X_WB.p);
   const Vec3 ha(q.a.p[0], q.a.p[1], q.a.p[2]), hb(q.b.p[0], q.b.p[1], q.b.p[2]);
@@ -141,6 +166,20 @@ int box_box(const Query& q, ContactPoint* out) {
   internal::place(q.a, R_A, Vec3::Zero(), sa.vertex, sa.normal, sa.face_point, A);
   internal::place(q.b, R_B, q.x, sb.vertex, sb.normal, sb.face_point, B);
   return internal::axis_contacts(A, B, axis, q.margin, q.exact_only, scale, out);
+}
+
+/// Radius of the ball about the origin that holds the core.
+double core_ball(const ShapeView<double>& s) {
+  double square = 0;
+  for (Index i = 0; i < s.topology->vertex_count; ++i)
+    square = std::max(square, core_vertex(s, i).squaredNorm());
+  return std::sqrt(square);
+}
+
+/// Hulls whose balls are apart: to place their faces is what takes time.
+bool hulls_apart(const Query& q) {
+  return q.b.kind != ShapeKind::HalfSpace &&
+         q.x.norm() > core_ball(q.a) + core_ball(q.b) + std::max(q.margin, 0.0);
 }
 
 /// Cores in their storage; small ones leave the large arrays to hulls.
@@ -188,9 +227,12 @@ int core_contacts(const Query& q, ContactPoint* out) {
     }
   }
   if (q.a.kind == ShapeKind::HalfSpace) return 0;
+  if (dim == 3 && q.a.kind == ShapeKind::Capsule && q.b.kind == ShapeKind::Capsule)
+    return capsule_capsule(q, out);
   if (dim == 3 && q.a.kind == ShapeKind::Box && q.b.kind == ShapeKind::Box) return box_box(q, out);
   const bool small_a = q.a.kind != ShapeKind::Hull, small_b = q.b.kind != ShapeKind::Hull;
   if (small_a && small_b) return placed<BoxStorage, BoxStorage>(q, out);
+  if (hulls_apart(q)) return 0;
   if (small_a) return placed<BoxStorage, HullStorage>(q, out);
   if (small_b) return placed<HullStorage, BoxStorage>(q, out);
   return placed<HullStorage, HullStorage>(q, out);

@@ -335,6 +335,23 @@ TEST(Sweeps, MomentumThatIsSetBackByHowMuchTheChangeGrowsSavesSweeps) {
   EXPECT_LT(partly, anew);
 }
 
+TEST(Sweeps, ThatLeaveOpenContactsOutMissNoneThatPushes) {
+  // One contact with an impulse, and gaps like these seem to stay open.
+  Case c = packing(80, 0.5);
+  c.problem.contacts[0].impulse = 1e-9 * c.problem.contacts[0].normal;
+  const CanonicalProblem p = canonical(c.problem, c.inertia, 1e-2);
+  const SweepSettings settings{
+      .max_sweeps = 20000, .tolerance = 1e-11, .speed = 0.0981, .compliance = 1e-2};
+  SweepWorkspace work;
+  const SweepResult r = solve_sweeps(c.problem, settings, work);
+  EXPECT_EQ(r.outcome, Outcome::Converged) << r.residual;
+  EXPECT_LE(judge(p, answer_of(c.problem, p)).value, 1e-8);
+  int closed = 0;
+  for (const SweepContact& contact : c.problem.contacts)
+    closed += contact.bias > 0.1 * settings.speed && contact.impulse.dot(contact.normal) > 0;
+  EXPECT_GT(closed, 0);
+}
+
 TEST(Sweeps, StartFromTheLastImpulses) {
   Case c = packing(60, 0.5);
   const std::vector<SweepBody> free = c.problem.bodies;

@@ -161,6 +161,24 @@ TEST_P(Pairs, AgreeWithEnumeration) {
   EXPECT_LT(overlaps, 58);
 }
 
+TEST_P(Pairs, AreFoundJustWithinTheMargin) {
+  const auto [dim, ka, kb] = GetParam();
+  Random random(5000 * dim + 10 * ka + kb);
+  int apart = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Shape a = test::random_shape(random, kBounded[ka], dim);
+    const Shape b = test::random_shape(random, kBounded[kb], dim);
+    const Pose X = test::random_pose(random, dim, 2.5), Y = test::random_pose(random, dim, 0.5);
+    const double gap = distance(a, X, b, Y).gap;  // within no margin: nothing is left out
+    if (!(gap > 1e-3)) continue;
+    ++apart;
+    ContactPoint out[kMaxContacts];
+    EXPECT_GT(contacts(a.view(), X, b.view(), Y, (1 + 1e-9) * gap, out), 0) << "case " << i;
+    EXPECT_EQ(contacts(a.view(), X, b.view(), Y, (1 - 1e-9) * gap, out), 0) << "case " << i;
+  }
+  EXPECT_GT(apart, 10);
+}
+
 TEST_P(Pairs, SwapNegatesTheNormal) {
   const auto [dim, ka, kb] = GetParam();
   Random random(7000 * dim + 10 * ka + kb);
