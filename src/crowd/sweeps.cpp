@@ -154,8 +154,9 @@ class Run {
 
   SweepResult solve(bool round) {
     result_.round = round;
-    const bool few = settings_.max_sweeps <= kFirstSweeps;
-    plan_sweeps(p_, crew_, few ? std::numeric_limits<double>::infinity() : kFar * settings_.speed,
+    // The impulses of a rigid pile are not unique: what is looked at late sends them elsewhere.
+    const bool rests = settings_.compliance > 0 && settings_.max_sweeps > kFirstSweeps;
+    plan_sweeps(p_, crew_, rests ? kFar * settings_.speed : std::numeric_limits<double>::infinity(),
                 plan_);
     begin_states();
     if (crew_ != nullptr) tell_crew();
