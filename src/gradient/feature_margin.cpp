@@ -34,7 +34,8 @@ struct Placed {
     if (hull.face_count() == 0 && hull.vertex_count == 2) look(0, 1);  // a segment
     return margin;
   }
-  /// Of a cylinder or cone: how far its end or its side is from lying flush with a plane of normal n.
+  /// Of a cylinder or cone: how far its end or its side is from lying flush with a plane of normal
+  /// n.
   double at_plane(const Vec3& n) const {
     if (!is_turned(view.kind)) return 1;
     const Vec3 d = rotate(conjugate(p), n);
