@@ -32,7 +32,7 @@ void fields(Tag<StepReport>, auto&& field) {
   field("deepest", &R::deepest, "Deepest penetration after the step [m].");
   field("joint_error", &R::joint_error, "Largest position error of a joint [m, rad].");
   field("kinetic", &R::kinetic, "Energy after the step [J].");
-  field("potential", &R::potential, "Energy after the step [J].");
+  field("potential", &R::potential, "Energy after the step, soft contacts included [J].");
   field("seconds_collision", &R::seconds_collision, "Wall clock [s].");
   field("seconds_assembly", &R::seconds_assembly, "Wall clock [s].");
   field("seconds_solve", &R::seconds_solve, "Wall clock [s].");

@@ -181,7 +181,9 @@ void campaign(int count, std::uint64_t first_seed, const std::set<std::uint64_t>
 // 835, three contacts in the plane, was solved by luck: three or four in ten thousand are not.
 TEST(Campaign, AThousandProblems) { campaign(1000, 1, {835}); }
 
-TEST(LongCampaign, TenThousandProblems) { campaign(10000, 100000, {100339, 100404, 104577, 105877}); }
+TEST(LongCampaign, TenThousandProblems) {
+  campaign(10000, 100000, {100339, 100404, 104577, 105877});
+}
 
 TEST(Campaign, SmallLcpsAgreeWithEnumeration) {
   // Any matrix: where enumeration finds nothing there is nothing, and no method may claim it.
