@@ -242,9 +242,12 @@ bool Iteration::close() {
   for (int k = 0; k < settings_.closing_solves; ++k) {
     w_.rhs = -w_.r;
     const ConeSet::Left left = w_.cones.close(w_.rhs.data() + at_);
-    if (!(left.scaled < last.scaled)) break;
+    const double rate = left.scaled / last.scaled, enough = settings_.closed * best_.tolerance();
+    if (!(rate < 1)) break;
     last = left;
-    if (left.plain < settings_.closed * best_.tolerance()) break;
+    // Done, or not to be done at this rate.
+    if (left.plain * std::pow(rate, settings_.closing_solves - k) > enough || left.plain < enough)
+      break;
     solve();
   }
   if (last.plain < best_.tolerance()) {
@@ -290,9 +293,7 @@ void Iteration::consider(const VecX& u, double merit) {
 
 /// The step of the right-hand side at hand.
 void Iteration::solve() {
-  const double refined = w_.system.is_eliminated()
-                             ? std::clamp(settings_.refined * gap_, kRounding, settings_.refined)
-                             : kRounding;
+  const double refined = std::clamp(settings_.refined * gap_, kRounding, settings_.refined);
   w_.system.solve(w_.rhs, settings_.refinement_steps, refined, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
