@@ -114,6 +114,13 @@ class Judge {
     out.what = what;
   }
 
+  bool is_rigid(const Contact& c) const {
+    const Model& model = scene_.model;
+    return contact_material(model, scene_.parameters, model.shape(c.shape_a).material,
+                            model.shape(c.shape_b).material)
+               .compliance == 0;
+  }
+
   void measure_energy() {
     if (!out.passive || !out.events || scene_.settings.stabilisation == Stabilisation::Baumgarte)
       return;
@@ -134,7 +141,7 @@ class Judge {
         lifted = lifted || solve.kind == SolveKind::Projection;
       for (const SolveRecord& solve : record.solves)
         for (const Contact& contact : solve.contacts.contacts)
-          lifted = lifted || contact.gap < -1e-7;
+          lifted = lifted || (contact.gap < -1e-7 && is_rigid(contact));
       const double after = report.kinetic + report.potential;
       // Slow bodies: relative to a speed of 3 cm/s.
       const double size = std::max({kinetic, report.kinetic, 0.5e-3 * mass});

@@ -83,6 +83,7 @@ device::RodModel checked(const RodSettings& s) {
   require(std::isfinite(std::exp(s.h * s.growth)), "growth", "must leave exp(h growth) finite");
   require(s.max_iterations > 0, "max_iterations", "must be > 0");
   require(s.max_recursions >= 0, "max_recursions", "must be >= 0");
+  require(s.interior_from >= 0, "interior_from", "must be >= 0");
   return {s.radius,       std::exp(s.h * s.growth), s.near,           s.overlap,
           s.tolerance,    s.max_iterations,         s.max_recursions, s.as_step ? 1 : 0,
           s.interior_from};

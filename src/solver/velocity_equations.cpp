@@ -11,8 +11,9 @@
 namespace orthant::internal {
 namespace {
 
-constexpr double kRounding = 1e-15;       // of the equations beside their terms
-constexpr double kJointProximal = 1e-10;  // δ beside a row's own mobility, at most
+constexpr double kRounding = 1e-15;            // of the equations beside their terms
+constexpr double kJointProximal = 1e-10;       // δ beside a row's own mobility, at most
+constexpr double kLeastJointProximal = 1e-13;  // redundant joints keep their pivots
 constexpr double kFirmJoints = 1e-2;      // of α: softer joints would give way before contacts do
 constexpr double kLeastProximal = 1e-16;  // H is lost beside Dᵀ s T⁻¹Y s D
 
@@ -64,7 +65,7 @@ void VelocityEquations::build(const CanonicalProblem& p, const ProblemScale& sca
 
 void VelocityEquations::set_proximal(double alpha) {
   alpha_ = alpha;
-  delta_ = std::min(kJointProximal, kFirmJoints * alpha) * mobility_;
+  delta_ = std::clamp(kFirmJoints * alpha, kLeastJointProximal, kJointProximal) * mobility_;
 }
 
 void VelocityEquations::load(const Solution& from) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "orthant/base/timer.hpp"
 #include "orthant/force/force.hpp"
 #include "step/run.hpp"
 
@@ -34,7 +35,11 @@ void measure_energy(StepRun& run, bool contacts_known) {
   run.report.potential = potential_energy(model, run.parameters, run.x.q, run.x.t);
   if (!any_is_soft(model, run.parameters)) return;
   ContactSet& contacts = run.work.trial.contacts;
-  if (!contacts_known) find_contacts_at(run, run.x.q, contacts);
+  if (!contacts_known) {
+    const Timer timer;
+    find_contacts_at(run, run.x.q, contacts);
+    run.report.seconds_collision += timer.seconds();
+  }
   for (const Contact& c : contacts.contacts)
     run.report.potential +=
         stored(c.gap, contact_material(model, run.parameters, model.shape(c.shape_a).material,
@@ -48,6 +53,8 @@ void measure_energy(StepRun& run, bool contacts_known) {
 
 Energy energy_of(const Model& model, const Parameters& parameters, const StepSettings& settings,
                  const State& state) {
+  validate(model, parameters, "parameters");
+  validate(model, state, "state");
   const VecX u;
   State x = state;
   WarmStart warm;
