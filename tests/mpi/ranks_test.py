@@ -32,11 +32,12 @@ RODS = [str(CROWDS / "rods.yaml"), "--set", "side=6", "--steps", "12"]
 PILE = [str(CROWDS / "drift.yaml"), "--set", "step.constraints=relcp", "--set", "step.accuracy=exact",
         "--set", "step.solver.tolerance=1e-7", "--steps", "4"]
 COLONY = [str(ROOT / "scenes/yaml/colony.yaml"), "--set", "generations=6", "--steps", "4500"]
+BOX = [str(ROOT / "scenes/yaml/spheres_in_a_box.yaml"), "--steps", "60"]
 
 
-def orthant(ranks, *arguments):
+def orthant(ranks, *arguments, timeout=300):
     return subprocess.run([*MPIRUN, "-n", str(ranks), ORTHANT, *arguments], env=ENV, text=True, capture_output=True,
-                          timeout=300)
+                          timeout=timeout)
 
 
 def run(ranks, *arguments):
@@ -98,6 +99,10 @@ class Ranks(unittest.TestCase):
     def test_a_colony_that_grows_and_divides(self):
         self.same(COLONY, parts=False)
         self.assertEqual(report(self.folder / "r1")["bodies"], 64)
+
+    def test_steps_whose_contacts_are_recorded(self):
+        # A record is made of all contacts of a step, which then takes another path: on all ranks alike.
+        self.same(BOX, parts=False)
 
     def test_experiments_have_the_state_of_one_process(self):
         for name, size, counts in (("rods", "600", (0, 1, 2, 3, 4)), ("colony", "32", (0, 2)),
