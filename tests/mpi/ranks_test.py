@@ -215,6 +215,18 @@ class Ranks(unittest.TestCase):
                 self.assertIn(message, told[0])
         self.assertFalse((self.folder / "x" / "checkpoint.h5").exists())
 
+    def test_what_the_first_rank_cannot_write_ends_an_experiment_on_all(self):
+        (self.folder / "index.html").mkdir()
+        done = orthant(2, "reproduce", "capsules", "--quick", "-o", str(self.folder), timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"(?m)^orthant: .*index\.html.* \(rank 0\)$")
+
+    def test_a_misspelt_experiment_is_told_once(self):
+        for ranks in (1, 2):
+            done = orthant(ranks, "reproduce", "capsule", timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.count("did you mean capsules?"), 1, done.stderr)
+
     def test_more_ranks_than_cells(self):
         few = [str(CROWDS / "crowd.yaml"), "--set", "side=5", "--set", "layers=3", "--steps", "4"]
         for name, scene in (("few", few), ("two", [str(CROWDS / "rods.yaml"), "--set", "side=2", "--steps", "4"])):
