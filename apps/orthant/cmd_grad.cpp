@@ -313,6 +313,10 @@ struct Makers {
       gradient = rollout_gradient;
   CheckpointPolicy policy = {.keep_states = false};
   bool tells = true;
+  /// Does what the one that tells does between two losses, while others go on to the next.
+  std::function<void(const std::function<void()>&)> alone = [](const std::function<void()>& work) {
+    work();
+  };
 };
 
 /// What is asked for, with everything that may be misspelt: said before anything is stepped.
@@ -357,13 +361,16 @@ int answer(const GradCommand& c, const Question& question, const Makers& makers)
     const Loss loss = evaluate_loss(text, scene.model, scene.parameters, tape.final_state);
     const RolloutGradient g = makers.gradient(tape, at_end(tape, loss.by_q, loss.by_v), gradient);
     if (!makers.tells) continue;
-    std::vector<Row> rows = rows_of(c, scene, inputs, tape, g, loss);
+    std::vector<Row> rows;
     std::size_t hidden = 0;
-    if (c.parameters.empty() && rows.size() > kShown && !quiet) {
-      hidden = rows.size() - kShown;
-      if (c.json_path.empty()) rows.resize(kShown);
-    }
-    if (c.check) compare(scene, tape, loss, gradient, rows);
+    makers.alone([&] {
+      rows = rows_of(c, scene, inputs, tape, g, loss);
+      if (c.parameters.empty() && rows.size() > kShown && !quiet) {
+        hidden = rows.size() - kShown;
+        if (c.json_path.empty()) rows.resize(kShown);
+      }
+      if (c.check) compare(scene, tape, loss, gradient, rows);
+    });
     for (const Row& row : rows)
       good = good && !(row.compared && row.status == CheckStatus::Compared && row.error > kAgrees);
     losses.push_back({{"loss", text},
@@ -411,6 +418,19 @@ int answer_on_ranks(const GradCommand& c) {
   };
   makers.policy.store_records = false;
   makers.tells = mpi.rank() == 0;
+  const auto end_all = [&](const std::exception& error) {
+    tell(error, mpi.rank());
+    std::fflush(nullptr);
+    mpi.abort(kBadInput);
+  };
+  makers.alone = [&](const std::function<void()>& work) {
+    if (mpi.size() == 1) return work();
+    try {
+      work();
+    } catch (const std::exception& error) {  // of this rank, for which the others would wait
+      end_all(error);
+    }
+  };
   try {
     const int code = answer(c, *question, makers);
     if (makers.tells && c.json_path != "-")
@@ -424,9 +444,8 @@ int answer_on_ranks(const GradCommand& c) {
     tell(error, 0);
     return kBadInput;
   } catch (const std::exception& error) {
-    tell(error, mpi.rank());
-    std::fflush(nullptr);
-    mpi.abort(kBadInput);
+    end_all(error);
+    return kBadInput;
   }
 }
 

@@ -130,7 +130,7 @@ class Together {
       throw Error("standard output", "cannot be closed");
   }
   ~Together() {
-    if (!team_ || !writes()) return;
+    if (!began_ || !writes()) return;
     fmt::print("{}\n", counts_text(team_->counts(), mpi_->size()));
     std::fflush(stdout);
   }
@@ -141,30 +141,42 @@ class Together {
   void meet() const {
     if (mpi_) (void)mpi_->first(false);
   }
-  /// What goes wrong in it ends all ranks: others may wait for this one.
+  /// Steps within it are shared out.
   void run(const std::function<void()>& work) {
     if (!mpi_) return work();
+    began_ = true;
+    team_->together(work);
+  }
+  bool many() const { return mpi_ && mpi_->size() > 1; }
+  /// What goes wrong in it on one of many ranks ends all: others may wait for this one.
+  void guard(const std::function<void()>& work) const {
+    if (!many()) return work();
     try {
-      team_->together(work);
+      work();
     } catch (const std::exception& error) {
       fmt::print(stderr, "orthant: {} (rank {})\n", error.what(), mpi_->rank());
       std::fflush(nullptr);
-      if (mpi_->size() > 1) mpi_->abort(kBadInput);
-      throw;
+      mpi_->abort(kBadInput);
     }
   }
 
  private:
   std::optional<MpiSession> mpi_;
   std::optional<RankTeam> team_;
+  bool began_ = false;
 };
 #else
 struct Together {
   explicit Together(const ReproduceOptions&) {}
   static bool writes() { return true; }
   static void meet() {}
+  static bool many() { return false; }
   template <class Work>
   static void run(const Work& work) {
+    work();
+  }
+  template <class Work>
+  static void guard(const Work& work) {
     work();
   }
 };
@@ -242,15 +254,9 @@ std::vector<const reproduce::Experiment*> chosen(const ReproduceOptions& options
   return list;
 }
 
-int reproduce_command(const ReproduceOptions& options) {
-  if (options.list || options.names.empty()) {
-    for (const reproduce::Experiment& e : reproduce::experiments())
-      fmt::print("{:<12} {}\n", e.name, e.what);
-    return kSuccess;
-  }
-  const std::vector<const reproduce::Experiment*> list = chosen(options);
-  set_thread_count(options.threads);
-  Together together(options);
+/// => whether all checks hold.
+bool make_all(const std::vector<const reproduce::Experiment*>& list,
+              const ReproduceOptions& options, Together& together) {
   const bool files = !options.directory.empty();
   const auto path_of = [&](std::string_view name) {
     return fmt::format("{}/{}/result.json", options.directory, name);
@@ -274,7 +280,7 @@ int reproduce_command(const ReproduceOptions& options) {
       try {
         records[i] = make(e, options, together, progress);
       } catch (const Error& error) {
-        if (list.size() == 1) throw;
+        if (list.size() == 1 || together.many()) throw;
         records[i] = ExperimentRecord{
             .name = std::string(e.name), .form = options.form(), .error = error.what()};
       }
@@ -299,6 +305,26 @@ int reproduce_command(const ReproduceOptions& options) {
     write_file(options.directory + "/index.html", reproduce_page(known));
   }
   if (files) fmt::print("{}/index.html\n", options.directory);
+  return passed;
+}
+
+int reproduce_command(const ReproduceOptions& options) {
+  Together together(options);
+  if (options.list || options.names.empty()) {
+    for (const reproduce::Experiment& e : reproduce::experiments())
+      fmt::print("{:<12} {}\n", e.name, e.what);
+    return kSuccess;
+  }
+  std::vector<const reproduce::Experiment*> list;
+  try {  // alike on all ranks, of whom one tells it
+    list = chosen(options);
+  } catch (const Error&) {
+    if (together.writes()) throw;
+    return kBadInput;
+  }
+  set_thread_count(options.threads);
+  bool passed = false;
+  together.guard([&] { passed = make_all(list, options, together); });
   return passed ? kSuccess : kNotConverged;
 }
 

@@ -273,8 +273,12 @@ PetscErrorCode run_tao(const Quadratic& q, const std::string& engine, double tol
     reduced.lambda.resize(size);
     for (PetscInt i = 0; i < size; ++i) reduced.lambda[q.row[i]] = q.scale[i] * found[i];
     PetscCall(VecRestoreArrayRead(all, &found));
-    expand(q.problem, reduced, answer);
-    out.residual = judge(q.problem, answer).value;
+    if (rank == 0) {
+      expand(q.problem, reduced, answer);
+      out.residual = judge(q.problem, answer).value;
+    }
+    // The last digit may differ between processors, and all must go on or all end.
+    PetscCallMPI(MPI_Bcast(&out.residual, 1, MPI_DOUBLE, 0, PETSC_COMM_WORLD));
     gatol *= 0.1;
     PetscCall(TaoSetTolerances(tao, gatol, 0, 0));
   } while (reason > 0 && out.residual > tolerance && gatol > 1e-16 && !told);
@@ -323,7 +327,32 @@ std::vector<std::string> engines_of(const std::string& text) {
       throw Error("-engines", "unknown engine '" + engine + "'; ours, or a type of Tao");
     out.push_back(engine);
   }
+  if (out.empty()) throw Error("-engines", "expected one engine at least");
   return out;
+}
+
+/// The lowest rank on which it is true, the same on all; -1: on none.
+PetscErrorCode first_rank(bool here, int& first) {
+  int ranks = 1, rank = 0;
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  first = here ? rank : ranks;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (first == ranks) first = -1;
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode run_engine(const Quadratic& q, const std::string& engine, double tolerance, int rank,
+                          Answer& out) {
+  PetscFunctionBeginUser;
+  if (engine == "ours") {
+    if (rank == 0) out = run_ours(q, tolerance);
+    PetscCallMPI(MPI_Bcast(&out.residual, 1, MPI_DOUBLE, 0, PETSC_COMM_WORLD));
+  } else {
+    PetscCall(run_tao(q, engine, tolerance, out));
+  }
+  PetscFunctionReturn(0);
 }
 
 PetscErrorCode run(const std::vector<std::string>& files, int& code) {
@@ -331,8 +360,9 @@ PetscErrorCode run(const std::vector<std::string>& files, int& code) {
   std::vector<std::string> engines;
   PetscReal tolerance = 1e-8;
   PetscBool frictionless = PETSC_FALSE;
-  int rank = 0;
+  int ranks = 1, rank = 0;
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(TaoRegisterOrthant());
   PetscCall(text_option("-engines", engine_list));
@@ -341,6 +371,8 @@ PetscErrorCode run(const std::vector<std::string>& files, int& code) {
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-frictionless", &frictionless, nullptr));
   try {
     if (files.empty()) throw Error("FILE", "expected problem files before the options");
+    if (!(tolerance > 0 && std::isfinite(tolerance)))
+      throw Error("-tolerance", "expected a positive number");
     engines = engines_of(engine_list);
   } catch (const std::exception& error) {
     if (rank == 0) std::fprintf(stderr, "orthant-petsc: %s\n", error.what());
@@ -353,20 +385,34 @@ PetscErrorCode run(const std::vector<std::string>& files, int& code) {
                 "outcome", "iterations", "seconds", "residual");
   for (const std::string& path : files) {
     Quadratic q;
-    try {  // alike on all ranks, who read the same file
+    std::string why;
+    bool bad = false;
+    try {
       q = quadratic_of(path, frictionless);
     } catch (const std::exception& error) {
-      if (rank == 0) std::fprintf(stderr, "orthant-petsc: %s\n", error.what());
+      why = error.what();
+      bad = true;
+    }
+    // One rank may not have the file, or the memory for it: then it is left out on all.
+    int first = -1;
+    PetscCall(first_rank(bad, first));
+    if (first >= 0) {
+      if (rank == first) std::fprintf(stderr, "orthant-petsc: %s\n", why.c_str());
       code = kBadInput;
       continue;
     }
     for (const std::string& engine : engines) {
       Answer answer;
-      if (engine == "ours") {
-        if (rank == 0) answer = run_ours(q, tolerance);
-        PetscCallMPI(MPI_Bcast(&answer.residual, 1, MPI_DOUBLE, 0, PETSC_COMM_WORLD));
-      } else {
-        PetscCall(run_tao(q, engine, tolerance, answer));
+      try {
+        PetscCall(run_engine(q, engine, tolerance, rank, answer));
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "orthant-petsc: %s: %s: %s\n", path.c_str(), engine.c_str(),
+                     error.what());
+        // Others may wait for this rank in the middle of a solve.
+        std::fflush(nullptr);
+        if (ranks > 1) MPI_Abort(PETSC_COMM_WORLD, kBadInput);
+        code = kBadInput;
+        continue;
       }
       if (!(answer.residual <= tolerance)) code = std::max(code, kNotConverged);
       if (rank != 0) continue;

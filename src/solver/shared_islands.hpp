@@ -27,8 +27,9 @@ std::vector<std::byte> solve_shared(Team& team, Index count, Rows&& rows, Solve&
   for (Index i = 0; i < count; ++i) {
     const double own = weight(i), middle = sum + 0.5 * own;
     sum += own;
+    if (!(own > 0)) continue;  // where nobody has rows, there are no shares
     const auto rank = std::min(static_cast<int>(team.size() * (middle / all)), team.size() - 1);
-    if (own > 0 && rank == team.rank()) solve(i, out);
+    if (rank == team.rank()) solve(i, out);
   }
   return team.gather(out);
 }

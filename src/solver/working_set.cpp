@@ -7,6 +7,7 @@
 #include "solver/working_set.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "solver/best_answer.hpp"
 #include "solver/lone_block.hpp"
@@ -30,7 +31,7 @@ class WorkingSet {
 
   MethodResult run() {
     if (!w_.inverse.factorize(p_.H)) return {};
-    if (!start()) return best_.result();
+    if (!start()) return result();
     double tolerance = std::max(best_.tolerance(), settings_.first_tolerance);
     for (int round = 0; round < settings_.max_rounds; ++round) {
       if (static_cast<Index>(w_.rows.size()) > p_.row_count() / settings_.few_push) break;
@@ -41,10 +42,19 @@ class WorkingSet {
       if (tolerance <= best_.tolerance() && (!more || outcome != Outcome::Converged)) break;
       tolerance = std::clamp(settings_.sharpen * residual, best_.tolerance(), tolerance);
     }
-    return best_.result();
+    return result();
   }
 
  private:
+  /// The limit is one of each island: the iterations of many may add up to more without any of them
+  /// having reached it.
+  MethodResult result() const {
+    MethodResult out = best_.result();
+    if (out.outcome == Outcome::IterationLimit && longest_ < best_.max_iterations())
+      out.outcome = std::isfinite(out.residual) ? Outcome::Stalled : Outcome::NotFinite;
+    return out;
+  }
+
   /// Velocities of the start and the rows they ask for; false where that is already the end.
   bool start() {
     Solution& s = w_.candidate;
@@ -113,8 +123,6 @@ class WorkingSet {
     find_islands(w_.problem, w_.split);
     const IslandSplit& split = w_.split;
     best_.work += static_cast<double>(p_.D.all_values().size());
-    MethodLimits limits = best_.rest();
-    limits.trace = nullptr;
     Team* const all = best_.limits().work_limit > 0 ? nullptr : team();
     const auto rows_of_one = [&](Index i) {
       const std::size_t rows = split.blocks_of(i).size();
@@ -124,12 +132,13 @@ class WorkingSet {
     if (all != nullptr)
       answers =
           solve_shared(*all, split.count, rows_of_one, [&](Index i, std::vector<std::byte>& out) {
-            put(out, solve_island(i, tolerance, limits));
+            put(out, solve_island(i, tolerance));
             for (const VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
               for (const double number : *part) put(out, number);
           });
     const std::byte* next = answers.data();
     Outcome worst = Outcome::Converged;
+    longest_ = 0;
     for (Index i = 0; i < split.count; ++i) {
       MethodResult r;
       const Index first = split.blocks_of(i)[0];
@@ -142,10 +151,11 @@ class WorkingSet {
         for (VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
           for (double& number : *part) take(next, number);
       } else {
-        r = solve_island(i, tolerance, limits);
+        r = solve_island(i, tolerance);
       }
       scatter_solution(w_.problem, split, i, w_.island_x, w_.x);
       best_.iterations += r.iterations;
+      longest_ = std::max(longest_, r.iterations);
       best_.work += r.work;
       worst = std::max(worst, r.outcome);
     }
@@ -160,7 +170,9 @@ class WorkingSet {
   }
 
   /// Into w_.island_x.
-  MethodResult solve_island(Index i, double tolerance, MethodLimits limits) {
+  MethodResult solve_island(Index i, double tolerance) {
+    MethodLimits limits = best_.rest();  // less what the islands before it took
+    limits.trace = nullptr;
     // A small part of the problem costs less than a look at all rows: it is solved to the end.
     const auto rows = static_cast<Index>(w_.split.blocks_of(i).size());
     limits.tolerance = rows < p_.row_count() / settings_.small_part ? best_.tolerance() : tolerance;
@@ -176,6 +188,7 @@ class WorkingSet {
   WorkingSetWorkspace& w_;
   PairBlocksWorkspace& blocks_;
   BestAnswer best_;
+  int longest_ = 0;  // iterations of one island in the last round
 };
 
 }  // namespace

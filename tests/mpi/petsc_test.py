@@ -132,6 +132,9 @@ class Command(unittest.TestCase):
                 (["no_such.dat"], "no_such.dat"),
                 (["-engines", "ours"], "expected problem files"),
                 ([DATA / "lcp/lcp_mmc.dat", "-engines", "ours,simplex"], "unknown engine 'simplex'"),
+                ([DATA / "lcp/lcp_mmc.dat", "-engines", ""], "expected one engine at least"),
+                ([DATA / "lcp/lcp_mmc.dat", "-tolerance", "0"], "-tolerance: expected a positive number"),
+                ([DATA / "lcp/lcp_mmc.dat", "-tolerance", "-1e-8"], "-tolerance: expected a positive number"),
                 ([DATA / "lcp/lcp_mmc.dat", "-csv", "/proc/nowhere/table.csv"], "cannot be written")]:
             with self.subTest(message=message):
                 done = run(3, "orthant-petsc", *arguments)

@@ -32,11 +32,12 @@ RODS = [str(CROWDS / "rods.yaml"), "--set", "side=6", "--steps", "12"]
 PILE = [str(CROWDS / "drift.yaml"), "--set", "step.constraints=relcp", "--set", "step.accuracy=exact",
         "--set", "step.solver.tolerance=1e-7", "--steps", "4"]
 COLONY = [str(ROOT / "scenes/yaml/colony.yaml"), "--set", "generations=6", "--steps", "4500"]
+BOX = [str(ROOT / "scenes/yaml/spheres_in_a_box.yaml"), "--steps", "60"]
 
 
-def orthant(ranks, *arguments):
+def orthant(ranks, *arguments, timeout=300):
     return subprocess.run([*MPIRUN, "-n", str(ranks), ORTHANT, *arguments], env=ENV, text=True, capture_output=True,
-                          timeout=300)
+                          timeout=timeout)
 
 
 def run(ranks, *arguments):
@@ -98,6 +99,10 @@ class Ranks(unittest.TestCase):
     def test_a_colony_that_grows_and_divides(self):
         self.same(COLONY, parts=False)
         self.assertEqual(report(self.folder / "r1")["bodies"], 64)
+
+    def test_steps_whose_contacts_are_recorded(self):
+        # A record is made of all contacts of a step, which then takes another path: on all ranks alike.
+        self.same(BOX, parts=False)
 
     def test_experiments_have_the_state_of_one_process(self):
         for name, size, counts in (("rods", "600", (0, 1, 2, 3, 4)), ("colony", "32", (0, 2)),
@@ -209,6 +214,18 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(len(told), 1, done.stderr)
                 self.assertIn(message, told[0])
         self.assertFalse((self.folder / "x" / "checkpoint.h5").exists())
+
+    def test_what_the_first_rank_cannot_write_ends_an_experiment_on_all(self):
+        (self.folder / "index.html").mkdir()
+        done = orthant(2, "reproduce", "capsules", "--quick", "-o", str(self.folder), timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"(?m)^orthant: .*index\.html.* \(rank 0\)$")
+
+    def test_a_misspelt_experiment_is_told_once(self):
+        for ranks in (1, 2):
+            done = orthant(ranks, "reproduce", "capsule", timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.count("did you mean capsules?"), 1, done.stderr)
 
     def test_more_ranks_than_cells(self):
         few = [str(CROWDS / "crowd.yaml"), "--set", "side=5", "--set", "layers=3", "--steps", "4"]

@@ -5,6 +5,7 @@
 
 #include "orthant/solver/solve.hpp"
 #include "solver/pair_blocks.hpp"
+#include "solver/working_set.hpp"
 #include "support/splitmix.hpp"
 
 namespace orthant {
@@ -63,6 +64,63 @@ TEST(WorkingSet, SameMotionAsAllRowsForLessWork) {
     EXPECT_LE(judge(p, few).value, 1e-10);
     EXPECT_LT((few.v - all.v).norm(), 1e-7 * (1 + all.v.norm())) << seed;
   }
+}
+
+/// `count` copies that have nothing to do with one another.
+CanonicalProblem side_by_side(const CanonicalProblem& one, int count) {
+  CanonicalProblem p;
+  p.k.resize(count * one.k.size());
+  p.b.resize(count * one.b.size());
+  p.e.resize(0);
+  for (int copy = 0; copy < count; ++copy) {
+    const Index blocks = one.H.block_count(), at = copy * one.k.size();
+    for (Index b = 0; b < blocks; ++b) {
+      double* H = p.H.add_block(6);
+      for (int i = 0; i < 6; ++i) H[i * 6 + i] = i < 3 ? 1 : 0.4;
+    }
+    p.k.segment(at, one.k.size()) = one.k;
+    p.b.segment(copy * one.b.size(), one.b.size()) = one.b;
+    for (Index i = 0; i < one.D.row_block_count(); ++i) {
+      p.laws.push_back(Law::orthant(1));
+      p.D.begin_row(1);
+      const double* values = one.D.values(i);
+      for (const BlockRows::Entry& e : one.D.entries(i)) {
+        std::copy_n(values, e.width, p.D.add(copy * blocks + e.block, at + e.column, e.width));
+        values += e.width;
+      }
+    }
+  }
+  return p;
+}
+
+MethodResult run_set(const CanonicalProblem& p, const MethodLimits& limits,
+                     const PairBlocksSettings& settings = {}) {
+  internal::WorkingSetWorkspace work;
+  PairBlocksWorkspace blocks;
+  Solution x = zero_solution(p);
+  return internal::solve_working_set(p, scale_of(p), settings, limits, work, blocks, x);
+}
+
+TEST(WorkingSet, IslandsShareTheWorkThatIsLeft) {
+  const CanonicalProblem p = side_by_side(rough_bodies(16, 8, 9), 12);
+  const double whole = run_set(p, {.tolerance = 1e-10}, {.max_rounds = 1}).work;
+  const MethodResult r =
+      run_set(p, {.tolerance = 1e-10, .work_limit = 0.3 * whole}, {.max_rounds = 1});
+  EXPECT_EQ(r.outcome, Outcome::WorkLimit);
+  EXPECT_LT(r.work, 0.6 * whole);
+}
+
+TEST(WorkingSet, TheLimitOfIterationsIsOneOfEachIsland) {
+  const CanonicalProblem p = side_by_side(rough_bodies(16, 8, 9), 12);
+  // One round leaves rows out that then overlap: no island has come to its limit.
+  const MethodLimits limits{.tolerance = 1e-10};
+  const MethodResult free = run_set(p, limits, {.max_rounds = 1});
+  ASSERT_EQ(free.outcome, Outcome::Stalled);
+  MethodLimits half = limits, two = limits;
+  half.max_iterations = free.iterations / 2;
+  two.max_iterations = 2;
+  EXPECT_EQ(run_set(p, half, {.max_rounds = 1}).outcome, Outcome::Stalled);
+  EXPECT_EQ(run_set(p, two, {.max_rounds = 1}).outcome, Outcome::IterationLimit);
 }
 
 TEST(WorkingSet, StartsFromWhatItIsGiven) {

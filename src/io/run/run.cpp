@@ -186,7 +186,8 @@ struct SceneRun::Impl {
     scene.controls_at(state.t, u);
     const bool frame = (state.step + 1) % scene.record.every == 0;
     const bool contacts = scene.record.contacts && stepper == nullptr && !scene.fluid.acts();
-    StepRecord* wanted = frame && contacts && records() ? &record : nullptr;
+    // On every rank, though rank 0 alone writes: a step with a record takes another path.
+    StepRecord* wanted = frame && contacts ? &record : nullptr;
     if (!first_energy)
       first_energy = energy_of(scene.model, scene.parameters, scene.settings, state).total();
     StepReport report = stepper != nullptr ? stepper->step(u, state, warm) : own_step(wanted);
