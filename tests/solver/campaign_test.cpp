@@ -179,7 +179,8 @@ void campaign(int count, std::uint64_t first_seed, const std::set<std::uint64_t>
 }
 
 // 835, three contacts in the plane, was solved by luck: three or four in ten thousand are not.
-// 104577 went when proximal steps took other steps; of 30,000 others 101 were missed before, 102 since.
+// 104577 went when proximal steps took other steps; of 30,000 others 101 were missed before, 102
+// since.
 TEST(Campaign, AThousandProblems) { campaign(1000, 1, {835}); }
 
 TEST(LongCampaign, TenThousandProblems) {
