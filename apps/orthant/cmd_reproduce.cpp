@@ -316,10 +316,11 @@ int reproduce_command(const ReproduceOptions& options) {
     return kSuccess;
   }
   std::vector<const reproduce::Experiment*> list;
-  try {  // alike on all ranks, of whom one tells it
+  try {
     list = chosen(options);
-  } catch (const Error&) {
-    if (together.writes()) throw;
+  } catch (const Error& error) {
+    // Alike on all ranks. One tells it, before any of them ends: the launcher then stops the rest.
+    if (together.writes()) fmt::print(stderr, "orthant: {}\n", error.what());
     return kBadInput;
   }
   set_thread_count(options.threads);
