@@ -170,7 +170,6 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{991991, 3986, Finding::Right, "the same in overdamped motion"},
            Case{7, 679, Finding::Right, "a flight that would close a contact"},
            Case{77001, 2865, Finding::Right, "bodies that move together after an impact"},
-           Case{700011, 1086, Finding::NamedKink, "a contact that rolls and is about to slide"},
            Case{820001, 774, Finding::NamedKink, "corners at two heights that stick and bounce"},
            Case{991991, 552, Finding::NamedKink, "a ring with two deepest points"},
            Case{424243, 4946, Finding::Inexact, "a correction of positions that jams"},
