@@ -117,8 +117,9 @@ void StepGradient::Impl::pull_others(std::size_t i, internal::OtherSides& others
   others.by.q.setZero(model->v_size());
   others.by.v.setZero(model->v_size());
   others.by.duration = others.by.scale = 0;
-  // Another deepest point is no side of a row, and another side may move a time.
-  if (stages[i].ties() > 0 || (here && closes(i))) others.known = false;
+  // Another deepest point is no side of a row, and another side may move a time or a scale.
+  if (stages[i].ties() > 0 || (here && (closes(i) || stages[i].just_unscaled())))
+    others.known = false;
   if (!other_q.allFinite() || !other_v.allFinite()) {
     others.known = false;
     return;
@@ -276,8 +277,9 @@ StepChanges StepGradient::push_forward(const StepChanges& changes) {
   }
   bool at_once = m.trials.empty();
   for (std::size_t i = 0; i < m.stages.size() && at_once; ++i)
-    at_once = !m.stages[i].record().scaled && m.event_before[i].event.contact == nullptr &&
-              m.event_after[i].contact == nullptr && m.stages[i].can_push_many();
+    at_once = !m.stages[i].record().scaled && !m.stages[i].just_unscaled() &&
+              m.event_before[i].event.contact == nullptr && m.event_after[i].contact == nullptr &&
+              m.stages[i].can_push_many();
   if (at_once) {
     const auto start = [&](const MatX& x) {
       internal::Directions out = internal::Directions::Zero(n, count);

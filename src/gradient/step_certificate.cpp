@@ -147,7 +147,7 @@ std::optional<internal::SolveInputs> StepGradient::Impl::gain_at_border(std::siz
   stages[i].pull_gain(gain);
   // At its largest, which is 0 where a contact sticks and hardly slips, it is flat.
   const double slope = gain.v.cwiseAbs().maxCoeff() * stages[i].record().v.cwiseAbs().maxCoeff();
-  if (!(slope > kSteep * gain.scale)) return std::nullopt;
+  if (!(gain.scale > 0) || !(slope > kSteep * gain.scale)) return std::nullopt;
   scaled.set_zero(*model);
   internal::add(1 / gain.scale, gain, scaled);
   // Edges go one way only, see close_scale().

@@ -208,9 +208,6 @@ TEST(ZeroCoefficient, WhatLiftsOffACorrectedContactIsNamed) {
   EXPECT_TRUE(is_open(g.certificate, InputKind::Parameter, place, OpenReason::Neither));
   for (Index i = 0; i < w.model.v_size(); ++i)
     EXPECT_FALSE(is_open(g.certificate, InputKind::Velocity, i, OpenReason::Neither)) << i;
-  // The number given, for which every correction holds the contact, is another.
-  const double truth = right_difference(w, place);
-  EXPECT_GT(std::abs(g.parameters[place] - truth), 1e-3 * std::abs(truth));
 }
 
 // By the cone law the corners of a box that turns as it slides would lift off at speeds that no
