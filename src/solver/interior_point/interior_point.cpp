@@ -294,8 +294,9 @@ void Iteration::consider(const VecX& u, double merit) {
 /// The step of the right-hand side at hand.
 void Iteration::solve() {
   // Not so loose that the rest would be taken for lost digits.
-  const double refined =
-      std::clamp(settings_.refined * gap_, kRounding, 0.1 * settings_.lost_digits);
+  const double refined = w_.system.is_eliminated() ? std::clamp(settings_.refined * gap_, kRounding,
+                                                                0.1 * settings_.lost_digits)
+                                                   : kRounding;
   w_.system.solve(w_.rhs, settings_.refinement_steps, refined, w_.du);
   w_.cones.compute_step(w_.du.data() + at_);
   best_.work += w_.system.solve_work();
