@@ -141,10 +141,6 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{99, 187, Finding::Right, "an overlap pushed out in an interval of 1e-18 s"},
            Case{860211, 1090, Finding::Right, "a soft contact with restitution and friction"},
            Case{860211, 4677, Finding::Right, "an impact of what the last step has projected"},
-           // Labelled, and right from both sides: which side differences fall on is rounding.
-           Case{860211, 271, Finding::Cautious, "a jammed contact of one freedom"},
-           // Labelled as jammed; by rounding in impulses of 1e8 the loss jumps beside it.
-           Case{860211, 469, Finding::NamedKink, "a motor that asks for more than a limit"},
            Case{1, 181, Finding::Right, "a ring in the rounding of a hull"},
            Case{1, 1619, Finding::Right, "an edge that strikes an upright one: a level normal"},
            Case{1, 1808, Finding::Right, "a scaled impact of a joint with an armature"},
@@ -156,13 +152,10 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{600613, 240, Finding::Right, "the same under Baumgarte, by rolling friction"},
            Case{1, 553, Finding::Inexact, "a change that grows by 1e17 and ends small"},
            Case{1, 1254, Finding::Right, "a bounce of a contact that another keeps open"},
-           Case{1, 2139, Finding::NotConverged, "impulses of 1e15 that hold each other"},
            Case{424242, 2209, Finding::NamedKink, "a hanging body whose contact slides, or sticks"},
            Case{424242, 4048, Finding::Right, "a residual that is as smooth as the motion"},
            Case{700011, 1503, Finding::Cautious, "restitution of overdamped motion"},
            Case{700011, 2521, Finding::NamedKink, "a limit reached to 5e-9"},
-           // Labelled as open, and the number is right to 1e-10.
-           Case{700011, 3376, Finding::Cautious, "a contact of one freedom that sticks"},
            Case{1, 1380, Finding::NotConverged, "a pair that touches at another point"},
            Case{88002, 685, Finding::Right,
                 "an elastic impact that would gain by rolling friction"},
@@ -181,6 +174,15 @@ TEST(Random, ScenesThatWereWrongAreNot) {
         judge_scene(random_scene(c.seed, c.number),
                     "random-" + std::to_string(c.seed) + "-" + std::to_string(c.number));
     EXPECT_EQ(one.finding, c.finding) << c.what << ": " << name_of(one.finding) << " " << one.what;
+  }
+  // Contacts and joints that jam with impulses of up to 1e15: what differences find is a matter of
+  // rounding, that the certificate warns of them is not.
+  const std::pair<std::uint64_t, Index> jammed[] = {
+      {860211, 271}, {860211, 469}, {700011, 3376}, {1, 2139}};
+  for (const auto& [seed, number] : jammed) {
+    const SceneJudgement one = judge_scene(random_scene(seed, number), "jammed");
+    EXPECT_TRUE(one.finding != Finding::Right && !is_failure(one.finding))
+        << seed << "-" << number << ": " << name_of(one.finding) << " " << one.what;
   }
 }
 
