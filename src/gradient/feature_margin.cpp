@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "orthant/shape/contact_kernel.hpp"
 
@@ -11,6 +12,15 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kOffValley = 1e-6;  // n.c'(s) of a ring's circle, of its radius: not a valley
+
+/// A line of a shape that may lie flush on another one, and how far it is from that: the sine of
+/// its angle with the plane of contact.
+struct FlushLine {
+  Vec3 along;  ///< a unit vector
+  double off;
+};
+
+PartKind part_kind(std::int16_t code) { return static_cast<PartKind>(code >> 12); }
 
 /// A shape where it stands.
 struct Placed {
@@ -21,30 +31,48 @@ struct Placed {
     return rotate(p, Vec3(core_vertex(view, v1) - core_vertex(view, v0))).normalized();
   }
   Vec3 edge(const HullEdge& e) const { return edge(e.v0, e.v1); }
-  double at_vertex(Index vertex, const Vec3& n) const {
+  /// f(direction) of each edge that meets at a vertex.
+  template <class Function>
+  void each_edge_at(Index vertex, Function&& f) const {
     const HullTopology& hull = *view.topology;
-    double margin = 1;
     const auto look = [&](Index v0, Index v1) {
-      if (v0 == vertex || v1 == vertex) margin = std::min(margin, std::abs(edge(v0, v1).dot(n)));
+      if (v0 == vertex || v1 == vertex) f(edge(v0, v1));
     };
     for (const HullEdge& e : hull.edges) look(e.v0, e.v1);
-    if (!hull.edges.empty()) return margin;
-    for (Index f = 0; f < hull.face_count(); ++f)  // in the plane: sides
-      look(hull.face_vertex[hull.face_start[f]], hull.face_vertex[hull.face_start[f] + 1]);
+    if (!hull.edges.empty()) return;
+    for (Index k = 0; k < hull.face_count(); ++k)  // in the plane: sides
+      look(hull.face_vertex[hull.face_start[k]], hull.face_vertex[hull.face_start[k] + 1]);
     if (hull.face_count() == 0 && hull.vertex_count == 2) look(0, 1);  // a segment
+  }
+  double at_vertex(Index vertex, const Vec3& n) const {
+    double margin = 1;
+    each_edge_at(vertex, [&](const Vec3& e) { margin = std::min(margin, std::abs(e.dot(n))); });
     return margin;
   }
-  /// Of a cylinder or cone: how far its end or its side is from lying flush with a plane of normal
-  /// n.
-  double at_plane(const Vec3& n) const {
-    if (!is_turned(view.kind)) return 1;
+  /// How far a flat part is from lying flush, `n` its outward normal; 1 where there is none.
+  /// `code`: the part in a smooth contact.
+  double plane_off(const Vec3& n, std::int16_t code) const {
+    if (!is_turned(view.kind)) return part_kind(code) == PartKind::Face ? 0 : 1;
     const Vec3 d = rotate(conjugate(p), n);
-    const double r = view.p[0], length = 2 * view.p[1], across = std::hypot(d.y(), d.z());
-    const double along = std::abs(d.x());
-    const double side = view.kind == ShapeKind::Cylinder
-                            ? along
-                            : std::abs(length * along - r * across) / std::hypot(length, r);
-    return std::min(across, side);
+    return view.kind != ShapeKind::Cylinder && d.x() > 0 ? 1 : std::hypot(d.y(), d.z());  // a tip
+  }
+  std::vector<FlushLine> flush_lines(const Vec3& n, std::int16_t code) const {
+    std::vector<FlushLine> lines;
+    if (is_turned(view.kind)) {
+      const Vec3 d = rotate(conjugate(p), n), axis = rotate(p, Vec3(1, 0, 0));
+      const double sine =
+          view.kind == ShapeKind::Cylinder ? 0 : view.p[0] / std::hypot(view.p[0], 2 * view.p[1]);
+      const double across = std::hypot(d.y(), d.z());
+      if (across > 0)
+        lines.push_back({(axis - d.x() * n) / across,
+                         std::abs(std::sqrt(1 - sine * sine) * d.x() - sine * across)});
+    } else if (part_kind(code) == PartKind::Edge) {
+      const Vec3 u = smooth_part(view, Pose{Vec3::Zero(), p}, code).u;
+      lines.push_back({u.normalized(), 0});
+    } else if (part_kind(code) == PartKind::Vertex && view.topology != nullptr) {
+      each_edge_at(code & 0xfff, [&](const Vec3& e) { lines.push_back({e, std::abs(e.dot(n))}); });
+    }
+    return lines;
   }
   /// Of a ring: the nearest place of its circle has n.c'(s) = 0, but where the circle runs through
   /// the other body and two of its faces are equally near.
@@ -57,6 +85,22 @@ struct Placed {
     return std::abs(slope) <= kOffValley * view.p[0] ? 1 : 0;
   }
 };
+
+/// Of a cylinder or cone and another shape in a smooth contact: how far they are from being as deep
+/// along a line or an area. `n`: the normal, from B to A.
+double from_flush(const Placed& a, const Placed& b, const ContactFeature& f, const Vec3& n) {
+  if (!is_turned(a.view.kind) && !is_turned(b.view.kind)) return 1;
+  const double plane_a = a.plane_off(-n, f.first), plane_b = b.plane_off(n, f.second);
+  const std::vector<FlushLine> lines_a = a.flush_lines(-n, f.first),
+                               lines_b = b.flush_lines(n, f.second);
+  double off = std::max(plane_a, plane_b);
+  for (const FlushLine& l : lines_a) off = std::min(off, std::max(l.off, plane_b));
+  for (const FlushLine& k : lines_b) off = std::min(off, std::max(k.off, plane_a));
+  for (const FlushLine& l : lines_a)
+    for (const FlushLine& k : lines_b)
+      off = std::min(off, std::max({l.off, k.off, l.along.cross(k.along).norm()}));
+  return std::min(off, 1.0);
+}
 
 }  // namespace
 
@@ -90,8 +134,7 @@ double feature_margin(const Model& model, const Parameters& parameters, const Ve
           .norm();
     case FeatureKind::Smooth:
       return std::min({a.on_circle(f, 0), b.on_circle(f, 1),
-                       deepest_only ? a.at_plane(contact.normal) : 1,
-                       deepest_only ? b.at_plane(contact.normal) : 1});
+                       deepest_only ? from_flush(a, b, f, contact.normal) : 1});
     default:
       return 1;
   }

@@ -343,5 +343,39 @@ TEST(GradientKinks, ACylinderOnItsSideHasTwoDeepestPoints) {
   }
 }
 
+// One point is the deepest, though it lies on the side of a cylinder, crosses it, or is a tip.
+TEST(GradientKinks, CylindersAndConesTouchedInOnePointHaveNoTie) {
+  const Quat upright = exp_rotation(Vec3(0, -1.5707963267948966, 0));
+  struct Pair {
+    Shape below, above;
+    Vec3 at;
+    Quat turned;
+    bool tie;
+  };
+  const Shape log = Shape::cylinder(0.1, 0.2);
+  const Quat across = exp_rotation(Vec3(0, 0, 1.2));
+  for (const Pair& pair :
+       {Pair{log, Shape::sphere(0.1), {0.05, 0, 0.2}, Quat(), false},
+        Pair{log, Shape::capsule(0.05, 0.2), {0.03, 0, 0.15}, across, false},
+        Pair{log, Shape::capsule(0.05, 0.2), {0.03, 0, 0.15}, Quat(), true},
+        Pair{log, log, {0.03, 0, 0.2}, across, false}, Pair{log, log, {0.03, 0, 0.2}, Quat(), true},
+        Pair{Shape::half_space(), Shape::cone(0.1, 0.1), {0, 0, 0.1}, conjugate(upright), false},
+        Pair{Shape::half_space(), Shape::cone(0.1, 0.1), {0, 0, 0.1}, upright, true}}) {
+    ModelBuilder b;
+    b.add_body({.name = "below", .motion = Motion::Fixed, .shapes = {{.shape = pair.below}}});
+    b.add_body({.name = "above",
+                .position = pair.at,
+                .orientation = pair.turned,
+                .velocity = {0.1, 0.2, 0},
+                .shapes = {{.shape = pair.above}}});
+    World w{b.build()};
+    w.settings.constraints = ConstraintScheme::Single;
+    w.settings.solver.tolerance = 1e-13;
+    w.steps = 1;
+    const RolloutCertificate c = gradient(w).certificate;
+    EXPECT_EQ(c.floating > 0, pair.tie) << static_cast<int>(pair.above.kind()) << c.reason;
+  }
+}
+
 }  // namespace
 }  // namespace orthant
