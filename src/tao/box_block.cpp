@@ -1,43 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tao/box_block.cpp: Cholesky of a subset, and an active set over such subsets.
+// tao/box_block.cpp: an active set over subsets of the rows of a block.
 #include "tao/box_block.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace orthant::tao {
-
-void solve_subset(const double* G, int m, unsigned in, const double* b, double* x) {
-  double L[kMaxBlock][kMaxBlock], y[kMaxBlock];
-  int at[kMaxBlock], n = 0;
-  for (int i = 0; i < m; ++i) {
-    x[i] = 0;
-    if (in >> i & 1) at[n++] = i;
-  }
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double s = G[at[i] * m + at[j]];
-      for (int k = 0; k < j; ++k) s -= L[i][k] * L[j][k];
-      L[i][j] = i == j ? std::sqrt(std::max(s, 1e-300)) : s / L[j][j];
-    }
-    double s = b[at[i]];
-    for (int k = 0; k < i; ++k) s -= L[i][k] * y[k];
-    y[i] = s / L[i][i];
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    double s = y[i];
-    for (int k = i + 1; k < n; ++k) s -= L[k][i] * x[at[k]];
-    x[at[i]] = s / L[i][i];
-  }
-}
-
-void block_product(const double* G, int m, const double* y, double* c) {
-  for (int i = 0; i < m; ++i) {
-    double s = 0;
-    for (int j = 0; j < m; ++j) s += G[i * m + j] * y[j];
-    c[i] = s;
-  }
-}
 
 void box_block(const double* G, int m, const double* c, const double* lo, const double* hi,
                double* y) {

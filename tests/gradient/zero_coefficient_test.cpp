@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/right_difference.hpp"
 #include "orthant/constraint/contact_rows.hpp"
 #include "orthant/gradient/rollout.hpp"
 #include "orthant/model/model_builder.hpp"
@@ -21,36 +22,10 @@ struct World {
   Index place(const char* name) const { return model.parameter_table().find(name); }
 };
 
-VecX weights(Index n, double phase) {
-  VecX w(n);
-  for (Index i = 0; i < n; ++i) w[i] = 0.5 + std::cos(phase + 1.7 * i);
-  return w;
-}
-
-RolloutTape record(const World& w, const Parameters& p) {
-  return record_rollout(w.model, p, w.settings, w.model.rest_state(), {}, w.steps);
-}
-
 RolloutGradient gradient(const World& w) {
   const RolloutTape tape = record(w, w.model.default_parameters());
   const Index n = w.model.v_size();
   return rollout_gradient(tape, at_end(tape, weights(n, 1), weights(n, 2)));
-}
-
-/// (4 f(e) − f(2e))/2e of the same loss, from the right.
-double right_difference(const World& w, Index place, double e = 1e-6) {
-  const Parameters p = w.model.default_parameters();
-  const RolloutTape base = record(w, p);
-  const Index n = w.model.v_size();
-  const auto change = [&](double by) {
-    Parameters moved = p;
-    moved.values[place] += by;
-    const RolloutTape tape = record(w, moved);
-    VecX d;
-    boxminus(w.model, tape.final_state.q, base.final_state.q, d);
-    return weights(n, 1).dot(d) + weights(n, 2).dot(tape.final_state.v - base.final_state.v);
-  };
-  return (4 * change(e) - change(2 * e)) / (2 * e);
 }
 
 bool is_given(const RolloutCertificate& c, Index place) {
