@@ -92,7 +92,8 @@ def throw(command, out):
               for n, (v, _, _) in enumerate(rounds[:-1])]
     scene = out / "throws.yaml"
     bodies = "bodies:\n" + "\n".join(ghosts) + "\n" if ghosts else ""
-    scene.write_text(f"orthant: 1\nname: throws\ninclude: {THROW}\n{bodies}")
+    shutil.copy(THROW, out)  # a scene includes files of its own folder only
+    scene.write_text(f"orthant: 1\nname: throws\ninclude: {THROW.name}\n{bodies}")
     run(command, "run", scene, "-o", out / "throws", "--overwrite", "--quiet", *thrown(rounds[-1][0]))
     return rounds, view_data(command, out / "throws")
 
