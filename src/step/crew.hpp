@@ -12,8 +12,8 @@ namespace orthant {
 
 /// Contacts of islands that are not small from which on a step is one of a crowd.
 constexpr std::size_t kCrowdContacts = 100;
-/// Contacts in all from which on a crowd is swept without factorisations: one costs more than
-/// hundreds of sweeps.
+/// Contacts from which on a crowd, or an island of an exact step, is swept without factorisations:
+/// one costs more than hundreds of sweeps.
 constexpr std::size_t kManyContacts = 2048;
 /// Contacts in all from which on the sweeps of a crowd are cut into cells, for threads and ranks.
 /// Cells break the order from the lowest contact up, which takes a fifth to a third more sweeps.

@@ -26,12 +26,13 @@ constexpr std::int32_t kHeapContacts = 25;
 /// Velocities updated in place drift: in single precision more sweeps do not get below this.
 constexpr double kSingleTolerance = 3e-3;
 
-/// Islands that are not small have the contacts of a crowd together: bodies that contacts connect,
-/// whatever stands still between. Twenty heaps that grow into one another are as dear to solve
-/// exactly as the one they become. So have many contacts together, however small their islands:
-/// their canonical problem would take more memory than all else of the step.
-bool has_crowd(StepRun& run) {
-  if (run.work.detected.contacts.contacts.size() >= kManyContacts) return true;
+struct IslandSizes {
+  std::size_t largest = 0;  // contacts of the largest island
+  std::size_t heaped = 0;   // contacts of those that are not small
+};
+
+/// Islands of bodies that contacts connect, whatever stands still between.
+IslandSizes island_sizes(StepRun& run, std::span<const Contact> contacts) {
   std::vector<std::int32_t>&up = run.work.crowd.island_of, &size = run.work.crowd.island_size;
   up.resize(static_cast<std::size_t>(run.model.dynamic_count()));
   std::iota(up.begin(), up.end(), 0);
@@ -40,7 +41,7 @@ bool has_crowd(StepRun& run) {
     while (up[i] != i) i = up[i] = up[up[i]];
     return i;
   };
-  for (const Contact& c : run.work.detected.contacts.contacts) {
+  for (const Contact& c : contacts) {
     Index a = run.model.body(c.body_a).dynamic, b = run.model.body(c.body_b).dynamic;
     if (a == kNone) a = b;
     if (b == kNone) b = a;
@@ -53,11 +54,22 @@ bool has_crowd(StepRun& run) {
     }
     ++size[first];
   }
-  std::size_t contacts = 0;
-  for (std::size_t i = 0; i < up.size(); ++i)
-    if (up[i] == static_cast<std::int32_t>(i) && size[i] >= kHeapContacts)
-      contacts += static_cast<std::size_t>(size[i]);
-  return contacts >= kCrowdContacts;
+  IslandSizes out;
+  for (std::size_t i = 0; i < up.size(); ++i) {
+    if (up[i] != static_cast<std::int32_t>(i)) continue;
+    out.largest = std::max(out.largest, static_cast<std::size_t>(size[i]));
+    if (size[i] >= kHeapContacts) out.heaped += static_cast<std::size_t>(size[i]);
+  }
+  return out;
+}
+
+/// Islands that are not small have the contacts of a crowd together: twenty heaps that grow into
+/// one another are as dear to solve exactly as the one they become. So have many contacts together,
+/// however small their islands: their canonical problem would take more memory than all else of the
+/// step.
+bool has_crowd(StepRun& run) {
+  const auto& contacts = run.work.detected.contacts.contacts;
+  return contacts.size() >= kManyContacts || island_sizes(run, contacts).heaped >= kCrowdContacts;
 }
 
 /// Momentum of sweeps that go on until a tolerance is reached. Where a pile is about to slide the
@@ -509,10 +521,10 @@ void advance_crowd(StepRun& run, double dt) {
 }
 
 /// The judge's word on what was swept, where nobody asks for more than an answer: a record, a
-/// method or an explanation is the business of solve(). Large piles that move end here, with what
-/// the sweeps have reached: their rigid law is not solved by more work, and factorisations of them
-/// take seconds.
-bool accepts_swept(StepRun& run, const SweepResult& swept, const Assembly& assembly,
+/// method or an explanation is the business of solve(). Large piles that move (`large`) end here,
+/// with what the sweeps have reached: their rigid law is not solved by more work, and
+/// factorisations of them take seconds.
+bool accepts_swept(StepRun& run, const SweepResult& swept, bool large, const Assembly& assembly,
                    Solved& solved) {
   CrowdScratch& work = run.work.crowd;
   const SolveSettings& s = run.settings.solver;
@@ -523,7 +535,7 @@ bool accepts_swept(StepRun& run, const SweepResult& swept, const Assembly& assem
   scale_of(p, work.scale_work, work.scale);
   const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
   const bool converged = residual.value <= s.tolerance;
-  if (!converged && solved.rows.contacts.size() < kManyContacts) return false;
+  if (!converged && !large) return false;
   if (!converged)
     run.report.outcome = std::max(
         run.report.outcome, swept.outcome == Outcome::Converged ? Outcome::Stalled : swept.outcome);
@@ -616,7 +628,9 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                          .tolerance = 0.1 * run.settings.solver.tolerance,
                          .speed = reference_speed(run, dt),
                          .patience = kExactPatience};
-  if (contacts.size() >= kManyContacts) keep_momentum(settings, 0.5);  // at rest it seldom grows
+  const bool large =
+      contacts.size() >= kManyContacts && island_sizes(run, contacts).largest >= kManyContacts;
+  if (large) keep_momentum(settings, 0.5);  // at rest it seldom grows
   const SweepResult result = solve_sweeps(work.crowd.problem, settings, work.crowd.sweeps);
   if (result.outcome == Outcome::NotFinite) return false;
   run.report.iterations += result.sweeps;
@@ -626,8 +640,8 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run);
-  return (result.outcome == Outcome::Converged || contacts.size() >= kManyContacts) &&
-         accepts_swept(run, result, assembly, solved);
+  return (result.outcome == Outcome::Converged || large) &&
+         accepts_swept(run, result, large, assembly, solved);
 }
 
 /// What steps by rows have kept, which a crowd without H does not need: of many bodies it is more

@@ -152,12 +152,13 @@ class Ranks(unittest.TestCase):
             self.assertEqual(report(cut)["state_hash"], report(whole)["state_hash"], name)
 
     def test_killed_ranks_of_a_crowd_lose_nothing_before_the_checkpoint(self):
-        self.kill_ranks([*CROWD[:-1], "40", "--set", "record.checkpoint_every=5"], "40")
+        self.kill_ranks(CROWD, "40")
 
     def test_killed_ranks_of_rods_lose_nothing_before_the_checkpoint(self):
-        self.kill_ranks([*RODS[:-1], "60", "--set", "record.checkpoint_every=5"], "60")
+        self.kill_ranks(RODS, "60")
 
     def kill_ranks(self, scene, steps):
+        scene = [*scene[:-1], steps, "--set", "record.checkpoint_every=5"]
         dice = random.Random(KILL_SEED)
         whole = self.folder / "whole"
         begun = time.time()
@@ -188,8 +189,8 @@ class Ranks(unittest.TestCase):
                 killed += 1
                 saved = (cut / "checkpoint.h5").exists()
                 step = report(cut)["step"] if saved else 0
-                again = ["--resume"] if saved else [*scene, "--overwrite"]
-                done = run(dice.randint(1, RANKS), *again, "-o", str(cut), "--steps", steps)
+                again = ["--resume", "--steps", steps] if saved else [*scene, "--overwrite"]
+                done = run(dice.randint(1, RANKS), *again, "-o", str(cut))
                 self.assertIn(done.returncode, (0, 1), done.stderr)
                 self.assertEqual(report(cut)["state_hash"], expected)
                 resumed += step > 0

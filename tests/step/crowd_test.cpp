@@ -277,12 +277,35 @@ Model balls_apart(int side) {
   return builder.build();
 }
 
+/// Columns of cubes, four contacts to a face, far apart.
+Model columns(int count, int height) {
+  ModelBuilder builder;
+  builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
+  for (int i = 0; i < count * height; ++i)
+    builder.add_body({.position = Vec3(0.5 * (i % count), 0, 0.05 + 0.1 * (i / count)),
+                      .shapes = {{.shape = Shape::box(0.05, 0.05, 0.05)}}});
+  return builder.build();
+}
+
 TEST(Crowd, ManyContactsInAllAreACrowd) {
   World world(balls_apart(46), Accuracy::Fast);
   const StepReport report = world.step();
   EXPECT_GE(report.contacts, static_cast<Index>(kManyContacts));
   EXPECT_EQ(report.accuracy, Accuracy::Fast);
   EXPECT_LE(report.residual, 1e-3);
+}
+
+TEST(Crowd, SeparateIslandsAreExactHoweverManyContactsTheyHaveTogether) {
+  World world(columns(10, 60), Accuracy::Exact);
+  double* g = world.parameters.values.data() + world.model.gravity();
+  g[1] = 9.81 * std::sin(0.4);  // the columns topple
+  g[2] = -9.81 * std::cos(0.4);
+  for (int i = 0; i < 10; ++i) {
+    const StepReport report = world.step();
+    EXPECT_GT(report.constraints, static_cast<Index>(kManyContacts));
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_LE(report.residual, world.settings.solver.tolerance);
+  }
 }
 
 TEST(Crowd, FliesLikeTheExactStepWithoutAProblem) {
@@ -328,16 +351,6 @@ TEST(Crowd, IslandsOfFewContactsAreExactUpToManyInAll) {
     EXPECT_EQ(report.accuracy, Accuracy::Exact);
     EXPECT_LE(report.residual, 1e-10);
   }
-}
-
-/// Columns of cubes, four contacts to a face, far apart.
-Model columns(int count, int height) {
-  ModelBuilder builder;
-  builder.add_body({.motion = Motion::Fixed, .shapes = {{.shape = Shape::half_space()}}});
-  for (int i = 0; i < count * height; ++i)
-    builder.add_body({.position = Vec3(0.5 * (i % count), 0, 0.05 + 0.1 * (i / count)),
-                      .shapes = {{.shape = Shape::box(0.05, 0.05, 0.05)}}});
-  return builder.build();
 }
 
 TEST(Crowd, HeapsThatAreNotSmallAreACrowdTogether) {
