@@ -156,6 +156,31 @@ void copy_sparse(const VelocityMatrix& H, std::span<const Index> velocities, Vel
   out = VelocityMatrix::sparse(S, std::move(offsets));
 }
 
+/// The pieces of a vector that `members` have, member j's at offsets[j], one after another.
+void gather(std::span<const Index> members, std::span<const Index> offsets, const VecX& from,
+            VecX& to) {
+  Index at = 0;
+  for (const Index j : members) at += offsets[j + 1] - offsets[j];
+  to.resize(at);
+  at = 0;
+  for (const Index j : members) {
+    const Index n = offsets[j + 1] - offsets[j];
+    to.segment(at, n) = from.segment(offsets[j], n);
+    at += n;
+  }
+}
+
+/// The inverse.
+void scatter(std::span<const Index> members, std::span<const Index> offsets, const VecX& from,
+             VecX& to) {
+  Index at = 0;
+  for (const Index j : members) {
+    const Index n = offsets[j + 1] - offsets[j];
+    to.segment(offsets[j], n) = from.segment(at, n);
+    at += n;
+  }
+}
+
 }  // namespace
 
 void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, CanonicalProblem& out) {
@@ -166,11 +191,10 @@ void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, Cano
   out.D.clear();
   out.F.clear();
   out.laws.clear();
-  Index count = 0, unknowns = 0;
+  Index count = 0;
   for (const Index c : split.blocks_of(i)) {
     split.local[c] = count++;
     out.laws.push_back(p.laws[c]);
-    unknowns += p.laws[c].dim;
   }
   count = 0;
   for (const Index block : split.velocities_of(i)) split.local[rows + block] = count++;
@@ -185,106 +209,41 @@ void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, Cano
       std::copy_n(p.H.block(block), n * n, out.H.add_block(n));
     }
   }
-  out.k.resize(out.H.rows());
-  Index at = 0;
-  for (const Index block : split.velocities_of(i)) {
-    const Index n = p.H.block_size(block);
-    out.k.segment(at, n) = p.k.segment(p.H.block_begin(block), n);
-    at += n;
-  }
+  gather(split.velocities_of(i), p.H.offsets(), p.k, out.k);
   copy_rows(p.C, split.joints_of(i), split, rows, i, out.H.offsets(), out.C);
-  out.e.resize(out.C.rows());
-  for (Index j = 0; j < out.C.row_block_count(); ++j) {
-    out.e.segment(out.C.row_begin(j), out.C.dim(j)) =
-        p.e.segment(p.C.row_begin(split.joints_of(i)[j]), out.C.dim(j));
-  }
+  gather(split.joints_of(i), p.C.row_offsets(), p.e, out.e);
   if (!p.D.empty()) copy_rows(p.D, split.blocks_of(i), split, rows, i, out.H.offsets(), out.D);
-  out.b.resize(unknowns);
+  gather(split.blocks_of(i), split.offsets, p.b, out.b);
   std::vector<Index>& begin = split.parent;  // column starts of the island's F
-  begin.clear();
-  at = 0;
-  for (const Index c : split.blocks_of(i)) {
-    begin.push_back(at);
-    out.b.segment(at, p.laws[c].dim) = p.b.segment(split.offsets[c], p.laws[c].dim);
-    at += p.laws[c].dim;
-  }
+  begin.assign(1, 0);
+  for (const Law& law : out.laws) begin.push_back(begin.back() + law.dim);
   if (!p.F.empty()) copy_rows(p.F, split.blocks_of(i), split, 0, i, begin, out.F);
   // Rows that touch no velocity and no other row: a local problem, whose matrix is F = 0.
   if (p.F.empty() && out.is_local())
     for (const Law& law : out.laws) out.F.begin_row(law.dim);
 }
 
-namespace {
-
-/// Calls body/joint/block(start in the problem, start in the island, length) for every part.
-template <class Body, class Joint, class Block>
-void each_part(const CanonicalProblem& p, const IslandSplit& split, Index i, Body&& body,
-               Joint&& joint, Block&& block) {
-  Index at = 0;
-  for (const Index j : split.velocities_of(i)) {
-    body(p.H.block_begin(j), at, p.H.block_size(j));
-    at += p.H.block_size(j);
-  }
-  at = 0;
-  for (const Index j : split.joints_of(i)) {
-    joint(p.C.row_begin(j), at, p.C.dim(j));
-    at += p.C.dim(j);
-  }
-  at = 0;
-  for (const Index c : split.blocks_of(i)) {
-    block(split.offsets[c], at, p.laws[c].dim);
-    at += p.laws[c].dim;
-  }
-}
-
-template <class Dim>
-Index size_of(std::span<const Index> members, Dim&& dim) {
-  Index n = 0;
-  for (const Index j : members) n += dim(j);
-  return n;
-}
-
-}  // namespace
-
 void gather_scale(const CanonicalProblem& p, const IslandSplit& split, Index i,
                   const ProblemScale& from, ProblemScale& to) {
-  to.v_free.resize(size_of(split.velocities_of(i), [&](Index j) { return p.H.block_size(j); }));
-  to.weight.resize(to.v_free.size());
-  to.tau.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
-  each_part(
-      p, split, i,
-      [&](Index a, Index b, Index n) {
-        to.v_free.segment(b, n) = from.v_free.segment(a, n);
-        to.weight.segment(b, n) = from.weight.segment(a, n);
-      },
-      [](Index, Index, Index) {},
-      [&](Index a, Index b, Index n) { to.tau.segment(b, n) = from.tau.segment(a, n); });
+  gather(split.velocities_of(i), p.H.offsets(), from.v_free, to.v_free);
+  gather(split.velocities_of(i), p.H.offsets(), from.weight, to.weight);
+  gather(split.blocks_of(i), split.offsets, from.tau, to.tau);
 }
 
 void gather_solution(const CanonicalProblem& p, const IslandSplit& split, Index i,
                      const Solution& from, Solution& to) {
-  to.v.resize(size_of(split.velocities_of(i), [&](Index j) { return p.H.block_size(j); }));
-  to.gamma.resize(size_of(split.joints_of(i), [&](Index j) { return p.C.dim(j); }));
-  to.lambda.resize(size_of(split.blocks_of(i), [&](Index c) { return Index{p.laws[c].dim}; }));
-  to.w.resize(to.lambda.size());
-  each_part(
-      p, split, i, [&](Index a, Index b, Index n) { to.v.segment(b, n) = from.v.segment(a, n); },
-      [&](Index a, Index b, Index n) { to.gamma.segment(b, n) = from.gamma.segment(a, n); },
-      [&](Index a, Index b, Index n) {
-        to.lambda.segment(b, n) = from.lambda.segment(a, n);
-        to.w.segment(b, n) = from.w.segment(a, n);
-      });
+  gather(split.velocities_of(i), p.H.offsets(), from.v, to.v);
+  gather(split.joints_of(i), p.C.row_offsets(), from.gamma, to.gamma);
+  gather(split.blocks_of(i), split.offsets, from.lambda, to.lambda);
+  gather(split.blocks_of(i), split.offsets, from.w, to.w);
 }
 
 void scatter_solution(const CanonicalProblem& p, const IslandSplit& split, Index i,
                       const Solution& from, Solution& to) {
-  each_part(
-      p, split, i, [&](Index a, Index b, Index n) { to.v.segment(a, n) = from.v.segment(b, n); },
-      [&](Index a, Index b, Index n) { to.gamma.segment(a, n) = from.gamma.segment(b, n); },
-      [&](Index a, Index b, Index n) {
-        to.lambda.segment(a, n) = from.lambda.segment(b, n);
-        to.w.segment(a, n) = from.w.segment(b, n);
-      });
+  scatter(split.velocities_of(i), p.H.offsets(), from.v, to.v);
+  scatter(split.joints_of(i), p.C.row_offsets(), from.gamma, to.gamma);
+  scatter(split.blocks_of(i), split.offsets, from.lambda, to.lambda);
+  scatter(split.blocks_of(i), split.offsets, from.w, to.w);
 }
 
 }  // namespace orthant
