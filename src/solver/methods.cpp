@@ -21,7 +21,8 @@ const char* unless_operator(const ProblemTraits& traits) {
 
 const char* unless_orthant(const ProblemTraits& traits) {
   return traits.only_orthant ? nullptr
-                             : "it needs λ ≥ 0 ⊥ w ≥ 0 in every row, block-diagonal H, no C, no F";
+                             : "it needs λ ≥ 0 ⊥ w ≥ 0 in every row, each between at most two "
+                               "velocity blocks, no C, no F";
 }
 
 const char* unless_tableau(const ProblemTraits& traits) {

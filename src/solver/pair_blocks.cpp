@@ -88,14 +88,14 @@ class PairBlocks {
 
  private:
   void start() {
-    const internal::ScaledRows& rows = w_.N.rows();
-    const Index n = rows.count();
-    w_.pairs.build(rows, w_.N.inverse(), settings_.regularise);
-    w_.cut.build(n >= kTogetherRows ? team() : nullptr, w_.N, w_.pairs);
+    const DelassusOperator& N = w_.N;
+    const Index n = N.rows();
+    w_.pairs.build(N, settings_.regularise);
+    w_.cut.build(n >= kTogetherRows ? team() : nullptr, N, w_.pairs);
     w_.x.resize(n);
     for (Index i = 0; i < n; ++i)
-      w_.x[i] = std::max(best_.answer().lambda[rows.row_of(i)] / rows.scale()[i], 0.0);
-    w_.r = rows.constant();
+      w_.x[i] = std::max(best_.answer().lambda[N.row_of(i)] / N.scale()[i], 0.0);
+    w_.r = N.constant();
     multiply_all(w_.x, w_.g);
     w_.g += w_.r;
     // A warm start that is worse than nothing is dropped.
@@ -307,12 +307,12 @@ class PairBlocks {
     if (!w_.x.allFinite()) return true;
     multiply_all(w_.x, w_.g);
     w_.g += w_.r;
-    const internal::ScaledRows& rows = w_.N.rows();
     Solution& s = w_.candidate;
-    s.v = scale_.v_free + w_.N.motion();
+    s.v = scale_.v_free;
+    w_.N.add_motion(s.v);
     s.gamma.resize(0);
-    s.lambda.resize(rows.count());
-    for (Index i = 0; i < rows.count(); ++i) s.lambda[rows.row_of(i)] = w_.x[i] * rows.scale()[i];
+    s.lambda.resize(w_.N.rows());
+    for (Index i = 0; i < w_.N.rows(); ++i) s.lambda[w_.N.row_of(i)] = w_.x[i] * w_.N.scale()[i];
     looked_residual_ = best_.consider(s);
     return best_.converged() || best_.exhausted();
   }

@@ -11,57 +11,44 @@
 namespace orthant::internal {
 namespace {
 
-std::pair<Index, Index> pair_of(const ScaledRows& rows, Index i) {
-  const auto entries = rows.entries(i);
-  const Index a = entries.empty() ? -1 : entries[0].block;
-  const Index b = entries.size() < 2 ? -1 : entries[1].block;
-  return std::minmax(a, b);
+std::pair<Index, Index> pair_of(const DelassusOperator& N, Index i) {
+  const auto [a, b] = N.blocks_of(i);
+  return {std::min(a, b), std::max(a, b)};
 }
 
 }  // namespace
 
-void PairGroups::build(const ScaledRows& rows, const VelocitySolver& inverse, double regularise) {
+void PairGroups::build(const DelassusOperator& N, double regularise) {
   groups.clear();
   blocks.clear();
   parts.assign(1, {});
   std::int64_t values = 0;
-  for (Index i = 0; i < rows.count();) {
+  for (Index i = 0; i < N.rows();) {
     if (i - parts.back().row >= kPartRows)
       parts.push_back({i, static_cast<Index>(groups.size()), static_cast<Index>(blocks.size())});
-    const auto pair = pair_of(rows, i);
+    const auto pair = pair_of(N, i);
     std::int32_t size = 1;
-    while (size < kMaxBlock && i + size < rows.count() && pair_of(rows, i + size) == pair) ++size;
+    while (size < kMaxBlock && i + size < N.rows() && pair_of(N, i + size) == pair) ++size;
     if (size > 1) blocks.push_back(static_cast<Index>(groups.size()));
     groups.push_back({i, size, values});
     values += static_cast<std::int64_t>(size) * size;
     i += size;
   }
-  parts.push_back(
-      {rows.count(), static_cast<Index>(groups.size()), static_cast<Index>(blocks.size())});
+  parts.push_back({N.rows(), static_cast<Index>(groups.size()), static_cast<Index>(blocks.size())});
   matrices.assign(static_cast<std::size_t>(values), 0.0);
   parallel_for(groups.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) fill_matrix(rows, groups[k], inverse, regularise);
+    for (std::size_t k = begin; k < end; ++k) fill_matrix(N, groups[k], regularise);
   });
-  lone = VecX::Zero(rows.count());
+  lone = VecX::Zero(N.rows());
   for (const PairGroup& group : groups)
     if (group.size == 1) lone[group.begin] = 1 / matrices[static_cast<std::size_t>(group.matrix)];
 }
 
-void PairGroups::fill_matrix(const ScaledRows& rows, const PairGroup& group,
-                             const VelocitySolver& inverse, double regularise) {
+void PairGroups::fill_matrix(const DelassusOperator& N, const PairGroup& group, double regularise) {
   const int m = group.size;
   double* G = matrices.data() + group.matrix;
-  for (int j = 0; j < m; ++j) {
-    for (const ScaledRows::Entry& own : rows.entries(group.begin + j)) {
-      double y[kMaxVelocityBlock];
-      std::copy_n(rows.value(own), own.width, y);
-      inverse.solve_block(own.block, y);
-      for (int i = 0; i < m; ++i)
-        for (const ScaledRows::Entry& other : rows.entries(group.begin + i))
-          if (other.block == own.block)
-            G[i * m + j] += row_product(rows.value(other), y, own.width);
-    }
-  }
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < m; ++j) G[i * m + j] = N.entry(group.begin + i, group.begin + j);
   for (int i = 0; i < m; ++i) {
     G[i * m + i] *= 1 + regularise;
     if (!(G[i * m + i] > 0)) G[i * m + i] = 1;  // a row without mass behind it

@@ -5,8 +5,7 @@
 
 #include <vector>
 
-#include "orthant/math/velocity_solver.hpp"
-#include "solver/scaled_rows.hpp"
+#include "solver/delassus_operator.hpp"
 
 namespace orthant::internal {
 
@@ -26,7 +25,7 @@ struct PairGroups {
   static constexpr Index kPartRows = 2048;  ///< of a part, and what its last pair has beyond
 
   /// `regularise`: what is added to each diagonal, beside it.
-  void build(const ScaledRows& rows, const VelocitySolver& inverse, double regularise);
+  void build(const DelassusOperator& N, double regularise);
   std::size_t part_count() const { return parts.size() - 1; }
 
   std::vector<PairGroup> groups;
@@ -36,8 +35,7 @@ struct PairGroups {
   std::vector<RowPart> parts;  ///< and the end of all
 
  private:
-  void fill_matrix(const ScaledRows& rows, const PairGroup& group, const VelocitySolver& inverse,
-                   double regularise);
+  void fill_matrix(const DelassusOperator& N, const PairGroup& group, double regularise);
 };
 
 }  // namespace orthant::internal

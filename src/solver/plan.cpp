@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "orthant/base/error.hpp"
+#include "solver/delassus_operator.hpp"
 #include "solver/methods.hpp"
 #include "solver/mixed_lcp.hpp"
 #include "solver/velocity_space.hpp"
@@ -73,7 +74,8 @@ ProblemTraits traits_of(const CanonicalProblem& p, std::vector<double>* scratch)
     t.rolling = t.rolling || law.has_rolling();
     orthant = orthant && law.kind == LawKind::Orthant;
   }
-  t.only_orthant = orthant && t.blocks > 0 && p.C.empty() && p.F.empty() && !p.D.empty() && blocks;
+  t.only_orthant =
+      orthant && t.blocks > 0 && p.C.empty() && p.F.empty() && internal::DelassusOperator::fits(p);
   // No more than rows²: where that is few there is nothing to count.
   if (blocks && t.rows > 1000) {
     std::vector<double> own;

@@ -33,7 +33,8 @@ void RowCut::build(Team* team, const DelassusOperator& N, const PairGroups& pair
   if (team == nullptr) return;
   blocks_.clear();
   for (Index i = first_row(); i < last_row(); ++i)
-    for (const ScaledRows::Entry& entry : N.rows().entries(i)) blocks_.push_back(entry.block);
+    for (const Index block : N.blocks_of(i))
+      if (block >= 0) blocks_.push_back(block);
   make_unique(blocks_);
   std::vector<std::vector<Index>> sent(members), received(members);
   std::vector<std::size_t> ranks;  // at one block
