@@ -1,50 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/one_contact.cpp: one block of any law => its impulse. See one_contact_kernel.hpp.
 //
-// Convex cones and rolling have no closed form: semismooth Newton on r − Π(r − w~(r)) in variables
-// scaled to unit effective mass, group by group (torques have other units than forces; the scaled
-// law is the same cone with other coefficients). When the line search finds nothing, projected
-// steps along −w~ carry on: they converge for a convex law and lead out of wrong active sets.
-// Exact rolling that resists is nested: w_R = −s r_R eliminates the torques and leaves a Coulomb
-// block, which is solved exactly; s is the bracketed root of |r_R| = μ_r r_n.
+// Convex cones and rolling have no closed form: semismooth Newton on the residual of active_set.hpp
+// in variables scaled to unit effective mass, group by group (torques have other units than forces;
+// the scaled law is the same cone with other coefficients). When the line search finds nothing,
+// projected steps along −w~ carry on: they converge for a convex law and lead out of wrong active
+// sets. Exact rolling that resists is nested: w_R = −s r_R eliminates the torques and leaves a
+// Coulomb block, which is solved exactly; s is the bracketed root of |r_R| = μ_r r_n.
 #include <algorithm>
 #include <cmath>
 
 #include "math/law_kernel.hpp"
+#include "solver/active_set.hpp"
 #include "solver/one_contact_kernel.hpp"
+#include "solver/scaled_local.hpp"
+#include "solver/small_dense.hpp"
 
 namespace orthant {
 namespace {
 
 constexpr int kMax = kMaxLawDim;
 
-/// Solves A x = y in place by Gaussian elimination with partial pivoting; false when singular.
+/// Solves A x = y in place; false when singular. Overwrites A.
 bool solve_small(double* A, double* y, int n) {
-  for (int k = 0; k < n; ++k) {
-    int pivot = k;
-    for (int i = k + 1; i < n; ++i) {
-      if (std::abs(A[i * n + k]) > std::abs(A[pivot * n + k])) pivot = i;
-    }
-    if (!(std::abs(A[pivot * n + k]) > 1e-14)) return false;
-    if (pivot != k) {
-      for (int j = 0; j < n; ++j) std::swap(A[k * n + j], A[pivot * n + j]);
-      std::swap(y[k], y[pivot]);
-    }
-    for (int i = k + 1; i < n; ++i) {
-      const double factor = A[i * n + k] / A[k * n + k];
-      for (int j = k; j < n; ++j) A[i * n + j] -= factor * A[k * n + j];
-      y[i] -= factor * y[k];
-    }
-  }
-  for (int k = n - 1; k >= 0; --k) {
-    for (int j = k + 1; j < n; ++j) y[k] -= A[k * n + j] * y[j];
-    y[k] /= A[k * n + k];
-  }
+  if (!internal::invert(A, n, 1e-14)) return false;
+  double x[kMax] = {};
+  internal::add_product(A, n, n, y, x);
+  std::copy_n(x, n, y);
   return true;
 }
 
-/// The block in variables of unit effective mass, and its natural map.
-struct ScaledBlock {
+/// The block in variables of unit effective mass, and the residual of its law.
+struct UnitBlock {
   Law law;
   int n;
   double sigma[kMax];
@@ -53,21 +40,12 @@ struct ScaledBlock {
   double norm;  // a bound of |W|
 
   bool set(const Law& original, const double* W0, const double* q0) {
+    if (!(W0[0] > 0)) return false;
     law = original;
     n = law.dim;
-    const int group_end[3] = {1, 1 + law.tangent_dim(), n};
-    int begin = 0;
-    for (const int end : group_end) {
-      double sum = 0;
-      for (int i = begin; i < end; ++i) sum += W0[i * n + i];
-      // A group without inertia of its own is measured like the normal.
-      const double value = sum > 0 ? 1 / std::sqrt(sum / (end - begin)) : begin > 0 ? sigma[0] : 0;
-      for (int i = begin; i < end; ++i) sigma[i] = value;
-      begin = end;
-    }
-    if (!(sigma[0] > 0)) return false;
-    law.mu = original.mu * sigma[0] / sigma[1];
-    if (law.has_rolling()) law.mu_r = original.mu_r * sigma[0] / sigma[1 + law.tangent_dim()];
+    // A group without inertia of its own is measured like the normal.
+    const double tau = 1 / W0[0];
+    internal::scale_rows(law, W0, &tau, sigma);
     norm = 0;
     for (int i = 0; i < n; ++i) {
       double row = 0;
@@ -82,47 +60,26 @@ struct ScaledBlock {
   }
 
   void velocity(const double* r, double* w) const {
-    for (int i = 0; i < n; ++i) {
-      w[i] = q[i];
-      for (int j = 0; j < n; ++j) w[i] += W[i * n + j] * r[j];
-    }
+    std::copy_n(q, n, w);
+    internal::add_product(W, n, n, r, w);
   }
 
-  /// Φ = r − Π(r − w~); returns |Φ|.
-  double natural_map(const double* r, double* phi, double* w, double* z) const {
+  /// R of active_set.hpp at r, where asked for its derivative by r and w apart; returns |R|.
+  double residual(const double* r, double* R, double* w,
+                  internal::BlockJacobian* J = nullptr) const {
     velocity(r, w);
-    for (int i = 0; i < n; ++i) z[i] = r[i] - w[i];
-    z[0] -= shift_of(law, w);
-    project(law, z, phi);
-    double s = 0;
-    for (int i = 0; i < n; ++i) {
-      phi[i] = r[i] - phi[i];
-      s += phi[i] * phi[i];
-    }
-    return std::sqrt(s);
+    internal::projection_residual(law, r, w, 1, R, J);
+    return norm_of(R, n);
   }
 
-  /// d with Φ'(r) d = −Φ; false when singular.
-  bool newton_step(const double* w, const double* z, const double* phi, double* d) const {
-    const ProjectionDerivative P = projection_derivative(law, z);
-    const ShiftDerivative G = shift_derivative(law, w);
-    double A[kMax * kMax];  // I − P(I − G W)
-    for (int j = 0; j < n; ++j) {
-      double column[kMax];  // of I − G W
-      double shift = 0;
-      for (int i = 0; i < n; ++i) {
-        column[i] = (i == j ? 1.0 : 0.0) - W[i * n + j];
-        shift += G.row[i] * W[i * n + j];
-      }
-      column[0] -= shift;
-      for (int i = 0; i < n; ++i) {
-        double s = i == j ? 1.0 : 0.0;
-        for (int m = 0; m < n; ++m) s -= P.P[i * n + m] * column[m];
-        A[i * n + j] = s;
-      }
-    }
-    for (int i = 0; i < n; ++i) d[i] = -phi[i];
-    return solve_small(A, d, n);
+  /// d with R'(r) d = −R; false when singular.
+  bool newton_step(const double* r, double* d) const {
+    double w[kMax];
+    internal::BlockJacobian J;
+    (void)residual(r, d, w, &J);
+    for (int i = 0; i < n; ++i) d[i] = -d[i];
+    for (int i = 0; i < n; ++i) internal::add_transposed(W, n, n, J.Y + i * n, J.X + i * n);
+    return solve_small(J.X, d, n);
   }
 
   double size(const double* r) const {
@@ -132,48 +89,41 @@ struct ScaledBlock {
   }
 };
 
-/// Newton with line search from r; projected steps where it fails. Returns |Φ|, best r in place.
-double iterate(const ScaledBlock& block, double* r) {
+/// Newton with line search from r; projected steps where it fails. Returns |R|, best r in place.
+double iterate(const UnitBlock& block, double* r) {
   const int n = block.n;
-  double phi[kMax] = {}, w[kMax] = {}, z[kMax] = {}, d[kMax] = {}, trial[kMax] = {};
-  double error = block.natural_map(r, phi, w, z);
+  double R[kMax], w[kMax], d[kMax], trial[kMax];
+  double error = block.residual(r, R, w);
   const double step = 1 / (block.norm * (1 + block.law.mu + block.law.mu_r));
   // Rounds end by reaching rounding level; the bound is for blocks that have no solution.
   for (int round = 0; round < 200; ++round) {
     if (error <= 8 * internal::kEpsilon * block.size(r)) return error;
-    bool moved = false;
-    if (block.newton_step(w, z, phi, d)) {
-      for (double length = 1; length > 1e-3; length *= 0.5) {
-        double phi2[kMax] = {}, w2[kMax] = {}, z2[kMax] = {};
-        for (int i = 0; i < n; ++i) trial[i] = r[i] + length * d[i];
-        const double trial_error = block.natural_map(trial, phi2, w2, z2);
-        if (trial_error < (1 - 0.1 * length) * error) {
-          std::copy_n(trial, n, r);
-          std::copy_n(phi2, n, phi);
-          std::copy_n(w2, n, w);
-          std::copy_n(z2, n, z);
-          error = trial_error;
-          moved = true;
-          break;
-        }
-      }
+    const double before = error;
+    const bool newton = block.newton_step(r, d);
+    for (double length = 1; newton && error == before && length > 1e-3; length *= 0.5) {
+      for (int i = 0; i < n; ++i) trial[i] = r[i] + length * d[i];
+      const double now = block.residual(trial, R, w);
+      if (!(now < (1 - 0.1 * length) * before)) continue;
+      std::copy_n(trial, n, r);
+      error = now;
     }
-    if (moved) continue;
+    if (error < before) continue;
     if (error <= 1e3 * internal::kEpsilon * block.size(r)) return error;  // rounding level
     for (int i = 0; i < 20; ++i) {
+      block.velocity(r, w);
+      double z[kMax];
       for (int j = 0; j < n; ++j) z[j] = r[j] - step * w[j];
       z[0] -= step * shift_of(block.law, w);
       project(block.law, z, r);
-      block.velocity(r, w);
     }
-    error = block.natural_map(r, phi, w, z);
+    error = block.residual(r, R, w);
   }
   return error;
 }
 
 /// |r_R| − μ_r r_n of a rolling block (exact law, scaled) whose torques resist with w_R = −s r_R,
 /// s = σ/(1 − σ); fills r. σ = 0: no slip of the rolling motion, σ = 1: no torque.
-double rolling_excess(const ScaledBlock& block, double sigma, double* r) {
+double rolling_excess(const UnitBlock& block, double sigma, double* r) {
   const int n = block.n, m = 1 + block.law.tangent_dim(), k = n - m;
   double reduced[9], q[3];
   // X = ((1 − σ) W_RR + σ I)⁻¹ [W_R,nT  q_R], column by column; the factor 1 − σ is put back below.
@@ -207,7 +157,7 @@ double rolling_excess(const ScaledBlock& block, double sigma, double* r) {
   return std::sqrt(square) - block.law.mu_r * r[0];
 }
 
-void solve_rolling_nested(const ScaledBlock& block, double* r) {
+void solve_rolling_nested(const UnitBlock& block, double* r) {
   if (rolling_excess(block, 0, r) <= 0) return;
   double lo = 0, hi = 1;
   double f_lo = rolling_excess(block, 0, r), f_hi = rolling_excess(block, 1, r);
@@ -233,8 +183,8 @@ void solve_rolling_nested(const ScaledBlock& block, double* r) {
 }
 
 /// The block with tangents and torques exchanged: the law is symmetric in them.
-ScaledBlock exchanged(const ScaledBlock& block) {
-  ScaledBlock out = block;
+UnitBlock exchanged(const UnitBlock& block) {
+  UnitBlock out = block;
   const int n = block.n, k = (n - 1) / 2;
   const auto place = [k](int i) { return i == 0 ? 0 : i <= k ? i + k : i - k; };
   for (int i = 0; i < n; ++i) {
@@ -246,14 +196,10 @@ ScaledBlock exchanged(const ScaledBlock& block) {
 }
 
 BlockState solve_iterative(const Law& law, const double* W, const double* q, double* r) {
-  ScaledBlock block;
+  UnitBlock block;
   const int n = law.dim;
-  // r = 0 solves it when w~ = q~ lies in the dual cone: Π(−q~) = 0.
-  double z[kMax] = {};
-  for (int i = 0; i < n; ++i) z[i] = -q[i];
-  z[0] -= shift_of(law, q);
-  project(law, z, z);
-  if (std::all_of(z, z + n, [](double v) { return v == 0; })) {
+  const double zero[kMax] = {};
+  if (!internal::block_set(law, zero, q).pressed) {
     std::fill_n(r, n, 0.0);
     return BlockState::Open;
   }
@@ -283,14 +229,14 @@ BlockState solve_iterative(const Law& law, const double* W, const double* q, dou
       std::copy_n(trial, n, best);
     }
   }
-  double phi[kMax] = {}, w[kMax] = {};
-  block.natural_map(best, phi, w, z);
-  const ConeRegion region = projection_derivative(block.law, z).region;
+  double w[kMax];
+  block.velocity(best, w);
+  const internal::BlockSet set = internal::block_set(block.law, best, w);
   project(block.law, best, best);
   for (int i = 0; i < n; ++i) r[i] = best[i] * block.sigma[i];
-  return region == ConeRegion::Stick      ? BlockState::Stick
-         : region == ConeRegion::Separate ? BlockState::Open
-                                          : BlockState::Slide;
+  return !set.pressed                     ? BlockState::Open
+         : set.slides[0] || set.slides[1] ? BlockState::Slide
+                                          : BlockState::Stick;
 }
 
 }  // namespace

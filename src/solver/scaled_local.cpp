@@ -25,11 +25,6 @@ void scale_rows(Law& law, const double* W, const double* tau, double* scale) {
     for (Index r = 0; r < law.dim; ++r) scale[r] = part_scale(W, law.dim, r, 1, tau[r]);
     return;
   }
-  if (!law.is_exact()) {
-    // The projection on a cone is a projection only when all rows have one scale.
-    std::fill(scale, scale + law.dim, part_scale(W, law.dim, 0, law.dim, tau[0]));
-    return;
-  }
   const Index nt = law.tangent_dim(), nr = law.rolling_dim();
   scale[0] = part_scale(W, law.dim, 0, 1, tau[0]);
   const double st = part_scale(W, law.dim, 1, nt, tau[0]);

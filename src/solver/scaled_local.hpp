@@ -24,9 +24,9 @@ struct ScaledBlock {
 };
 
 /// Scales of the rows of one block with the square W of N (null: zero): 1/√ of the mean diagonal of
-/// normal, tangents and rolling rows, of all rows together where the law is a projection on a cone,
-/// of each row where entries are separate; √tau (one per row) where it vanishes. Friction
-/// coefficients of `law` follow.
+/// normal, tangents and rolling rows, of each row where entries are separate; √tau (one per row)
+/// where it vanishes. Friction coefficients of `law` follow: the scaled law is the same cone with
+/// others.
 void scale_rows(Law& law, const double* W, const double* tau, double* scale);
 
 class ScaledLocal {

@@ -6,10 +6,19 @@
 #include <cmath>
 #include <utility>
 
+#include "orthant/math/block_rows.hpp"
 #include "orthant/math/law.hpp"
 #include "orthant/math/types.hpp"
 
 namespace orthant::internal {
+
+/// The square A is block-diagonal, as F is where only contacts themselves yield.
+inline bool couples_no_blocks(const BlockRows& A) {
+  for (Index c = 0; c < A.row_block_count(); ++c)
+    for (const BlockRows::Entry& entry : A.entries(c))
+      if (entry.block != c) return false;
+  return true;
+}
 
 /// y += A x
 inline void add_product(const double* A, int rows, Index columns, const double* x, double* y) {
@@ -29,8 +38,8 @@ inline void add_transposed(const double* A, int rows, Index columns, const doubl
 }
 
 /// Inverse in place by Gauss–Jordan with row pivoting, n at most kMaxLawDim: rows of a sliding
-/// block differ by 1/α. False where singular.
-inline bool invert(double* A, int n) {
+/// block differ by 1/α. False where a pivot is not above `least`.
+inline bool invert(double* A, int n, double least = 1e-300) {
   int swapped[kMaxLawDim];
   for (int k = 0; k < n; ++k) {
     int pivot = k;
@@ -39,7 +48,7 @@ inline bool invert(double* A, int n) {
     }
     swapped[k] = pivot;
     const double p = A[pivot * n + k];
-    if (!(std::abs(p) > 1e-300)) return false;
+    if (!(std::abs(p) > least)) return false;
     if (pivot != k) std::swap_ranges(A + k * n, A + k * n + n, A + pivot * n);
     A[k * n + k] = 1;
     for (int j = 0; j < n; ++j) A[k * n + j] /= p;
