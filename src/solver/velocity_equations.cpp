@@ -22,10 +22,7 @@ constexpr double kLeastProximal = 1e-16;  // H is lost beside Dᵀ s T⁻¹Y s D
 bool VelocityEquations::fits(const CanonicalProblem& p) {
   if (p.velocity_count() == 0 || !VelocitySystem::fits(p.H, p.C)) return false;
   if (p.D.empty() && p.row_count() > 0) return false;
-  for (Index c = 0; c < p.F.row_block_count(); ++c)
-    for (const BlockRows::Entry& entry : p.F.entries(c))
-      if (entry.block != c) return false;
-  return true;
+  return couples_no_blocks(p.F);
 }
 
 void VelocityEquations::build(const CanonicalProblem& p, const ProblemScale& scale) {

@@ -14,119 +14,90 @@ namespace orthant::internal {
 bool VelocitySpace::fits(const CanonicalProblem& p) {
   if (p.H.kind() != VelocityMatrix::Kind::BlockDiagonal || p.velocity_count() == 0) return false;
   if (p.D.empty() && p.C.empty()) return false;
-  for (Index c = 0; c < p.F.row_block_count(); ++c) {
-    for (const BlockRows::Entry& entry : p.F.entries(c)) {
-      if (entry.block != c || (p.laws[c].is_separable() && p.laws[c].dim > 1)) return false;
-    }
-  }
-  return true;
+  return couples_no_blocks(p.F);
 }
 
-/// Block c of A, still unscaled: J and H⁻¹Jᵀ, entry by entry.
-void VelocitySpace::add_rows(const BlockRows& A, Index c, const Law& law, Index at) {
-  const bool split = law.is_separable();
-  const int parts = split ? law.dim : 1, dim = split ? 1 : law.dim;
-  for (int part = 0; part < parts; ++part) {
-    ScaledBlock block{at + part, static_cast<Index>(W_.size()), law};
-    block.law.dim = Law::narrow(dim);
-    blocks_.push_back(block);
-    W_.resize(W_.size() + static_cast<std::size_t>(dim * dim), 0.0);
-    double* W = W_.data() + block.diagonal;
-    const double* a = A.empty() ? nullptr : A.values(c);
-    for (const BlockRows::Entry& entry :
-         A.empty() ? std::span<const BlockRows::Entry>{} : A.entries(c)) {
-      const Index width = entry.width;
-      entries_.push_back({entry.column, width, J_.size()});
-      const double* from = a + part * width;
-      J_.insert(J_.end(), from, from + dim * width);
-      K_.insert(K_.end(), from, from + dim * width);
-      const double* J = J_.data() + entries_.back().at;
-      double* K = K_.data() + entries_.back().at;
-      for (int r = 0; r < dim; ++r) inverse_.solve_block(entry.block, K + r * width);
-      for (int r = 0; r < dim; ++r) add_product(K, dim, width, J + r * width, W + r * dim);
-      a += static_cast<std::ptrdiff_t>(law.dim) * width;
+/// F and W of each block, still unscaled.
+void VelocitySpace::find_squares(const CanonicalProblem& p) {
+  const Index joints = p.C.row_block_count();
+  Index size = 0;
+  for (ScaledBlock& block : blocks_) {
+    block.diagonal = size;
+    size += block.law.dim * block.law.dim;
+  }
+  F_.assign(static_cast<std::size_t>(size), 0.0);
+  for (Index c = 0; c < p.F.row_block_count(); ++c) {
+    const ScaledBlock& block = blocks_[static_cast<std::size_t>(joints + c)];
+    const double* f = p.F.find(c, c);
+    if (f != nullptr) std::copy_n(f, block.law.dim * block.law.dim, F_.data() + block.diagonal);
+  }
+  W_ = F_;
+  K_ = J_;
+  for (Index c = 0; c < J_.row_block_count(); ++c) {
+    const Index dim = J_.dim(c);
+    double* W = W_.data() + blocks_[static_cast<std::size_t>(c)].diagonal;
+    const double* J = J_.values(c);
+    double* K = K_.values(c);
+    for (const BlockRows::Entry& e : J_.entries(c)) {
+      for (Index r = 0; r < dim; ++r) inverse_.solve_block(e.block, K + r * e.width);
+      for (Index r = 0; r < dim; ++r) add_product(K, dim, e.width, J + r * e.width, W + r * dim);
+      J += dim * e.width;
+      K += dim * e.width;
     }
-    entry_begin_.push_back(entries_.size());
   }
 }
 
 /// Brings every block to unit diagonal and the right-hand side to size one.
 void VelocitySpace::find_scales(const CanonicalProblem& p, const ProblemScale& scale) {
   const Index bilateral = p.bilateral_count();
-  for (ScaledBlock& block : blocks_) {
-    Law& law = block.law;
-    const double* W = W_.data() + block.diagonal;
-    double* s = row_scale_.data() + block.at;
-    const double tau = block.at < bilateral ? 1.0 : scale.tau[block.at - bilateral];
-    scale_rows(law, W, &tau, s);
-  }
-  b_.resize(row_scale_.size());
+  constexpr double kJoint[kMaxLawDim] = {1, 1, 1, 1, 1, 1};
+  row_scale_.resize(J_.rows());
+  for (ScaledBlock& block : blocks_)
+    scale_rows(block.law, W_.data() + block.diagonal,
+               block.at < bilateral ? kJoint : scale.tau.data() + block.at - bilateral,
+               row_scale_.data() + block.at);
+  J_.multiply(scale.v_free, b_);
+  b_.head(bilateral) += p.e;
+  b_.tail(p.row_count()) += p.b;
+  const auto rows = static_cast<double>(std::max<Index>(J_.rows(), 1));
+  force_ = b_.cwiseProduct(row_scale_).norm() / std::sqrt(rows);
+  if (!(force_ > 0) || !std::isfinite(force_)) force_ = 1;
   b_.head(bilateral) = p.e;
   b_.tail(p.row_count()) = p.b;
-  double squares = 0;  // of S (J v_free + b), J not scaled yet
-  for (std::size_t c = 0; c < blocks_.size(); ++c) {
-    const ScaledBlock& block = blocks_[c];
-    double q[kMaxLawDim];
-    for (int i = 0; i < block.law.dim; ++i) q[i] = b_[block.at + i];
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_product(J_.data() + e->at, block.law.dim, e->width, scale.v_free.data() + e->column, q);
-    for (int i = 0; i < block.law.dim; ++i) {
-      const double scaled = row_scale_[block.at + i] * q[i];
-      squares += scaled * scaled;
-    }
-  }
-  force_ = std::sqrt(squares / std::max<Index>(static_cast<Index>(b_.size()), 1));
-  if (!(force_ > 0) || !std::isfinite(force_)) force_ = 1;
   b_ = b_.cwiseProduct(row_scale_) / force_;
   v_free_ = scale.v_free / force_;
 }
 
 void VelocitySpace::build(const CanonicalProblem& p, const ProblemScale& scale) {
-  const Index bilateral = p.bilateral_count();
   const bool invertible = inverse_.factorize(p.H);
   ORTHANT_ASSERT(invertible);
   blocks_.clear();
-  entries_.clear();
   J_.clear();
-  K_.clear();
-  W_.clear();
-  entry_begin_.assign(1, 0);
-  row_scale_.setOnes(bilateral + p.row_count());
-  for (Index i = 0; i < p.C.row_block_count(); ++i)
-    add_rows(p.C, i, Law::free(static_cast<int>(p.C.dim(i))), p.C.row_begin(i));
-  Index at = bilateral;
-  for (Index c = 0; c < p.block_count(); ++c) {
-    add_rows(p.D, c, p.laws[c], at);
-    at += p.laws[c].dim;
-  }
-  F_.assign(W_.size(), 0.0);
-  compliant_ = !p.F.empty();
-  if (compliant_) {
-    for (const ScaledBlock& block : blocks_) {
-      if (block.at < bilateral) continue;
-      // A block of separable rows has no F of more than one row (fits()): counting rows will do.
-      const auto offsets = p.F.row_offsets();
-      const auto c = std::upper_bound(offsets.begin(), offsets.end(), block.at - bilateral) -
-                     offsets.begin() - 1;
-      const double* f = p.F.find(static_cast<Index>(c), static_cast<Index>(c));
-      for (int i = 0; f != nullptr && i < block.law.dim * block.law.dim; ++i) {
-        F_[block.diagonal + i] = f[i];
-        W_[block.diagonal + i] += f[i];
-      }
+  const auto add_rows = [&](const BlockRows& A, Index c, const Law& law) {
+    blocks_.push_back({J_.rows(), 0, law});
+    J_.begin_row(law.dim);
+    if (A.empty()) return;
+    const double* a = A.values(c);
+    for (const BlockRows::Entry& e : A.entries(c)) {
+      const Index size = law.dim * e.width;
+      std::copy_n(a, size, J_.add(e.block, e.column, e.width));
+      a += size;
     }
-  }
+  };
+  for (Index i = 0; i < p.C.row_block_count(); ++i) add_rows(p.C, i, Law::free(p.C.dim(i)));
+  for (Index c = 0; c < p.block_count(); ++c) add_rows(p.D, c, p.laws[c]);
+  find_squares(p);
   find_scales(p, scale);
+  compliant_ = !p.F.empty();
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     ScaledBlock& block = blocks_[c];
     const int dim = block.law.dim;
     const double* s = row_scale_.data() + block.at;
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e) {
-      for (int r = 0; r < dim; ++r) {
-        for (Index j = 0; j < e->width; ++j) {
-          J_[e->at + r * e->width + j] *= s[r];
-          K_[e->at + r * e->width + j] *= s[r];
-        }
-      }
+    for (BlockRows* A : {&J_, &K_}) {
+      double* a = A->values(static_cast<Index>(c));
+      for (const BlockRows::Entry& e : A->entries(static_cast<Index>(c)))
+        for (int r = 0; r < dim; ++r)
+          for (Index j = 0; j < e.width; ++j) *a++ *= s[r];
     }
     for (int r = 0; r < dim; ++r) {
       for (int j = 0; j < dim; ++j) {
@@ -156,11 +127,7 @@ void VelocitySpace::unscale(const VecX& x, const VecX& v, Solution& to) const {
 
 void VelocitySpace::free_motion(const VecX& x, VecX& v) const {
   v = v_free_;
-  for (std::size_t c = 0; c < blocks_.size(); ++c) {
-    const double* xc = x.data() + blocks_[c].at;
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_transposed(K_.data() + e->at, blocks_[c].law.dim, e->width, xc, v.data() + e->column);
-  }
+  K_.multiply_transpose_add(1, x, v);
 }
 
 void VelocitySpace::sweep(VecX& x, VecX& v) const {
@@ -171,8 +138,12 @@ void VelocitySpace::sweep(VecX& x, VecX& v) const {
     const double* W = W_.data() + block.diagonal;
     double q[kMaxLawDim], r[kMaxLawDim];
     for (int i = 0; i < dim; ++i) q[i] = b_[block.at + i];
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_product(J_.data() + e->at, dim, e->width, v.data() + e->column, q);
+    const auto entries = J_.entries(static_cast<Index>(c));
+    const double* J = J_.values(static_cast<Index>(c));
+    for (const BlockRows::Entry& e : entries) {
+      add_product(J, dim, e.width, v.data() + e.column, q);
+      J += dim * e.width;
+    }
     if (compliant_) add_product(F_.data() + block.diagonal, dim, dim, xc, q);
     for (int i = 0; i < dim; ++i) {
       r[i] = xc[i];
@@ -188,8 +159,11 @@ void VelocitySpace::sweep(VecX& x, VecX& v) const {
       moved = moved || change != 0;
     }
     if (!moved) continue;
-    for (const Entry* e = begin_of(c); e != end_of(c); ++e)
-      add_transposed(K_.data() + e->at, dim, e->width, r, v.data() + e->column);
+    const double* K = K_.values(static_cast<Index>(c));
+    for (const BlockRows::Entry& e : entries) {
+      add_transposed(K, dim, e.width, r, v.data() + e.column);
+      K += dim * e.width;
+    }
   }
 }
 

@@ -23,13 +23,13 @@ class VelocitySpace {
   /// H is block-diagonal and F couples no two blocks.
   static bool fits(const CanonicalProblem& p);
 
-  /// Rows of C first, then those of the laws; rows of separable laws are blocks of their own.
-  /// Memory is reused, values are not.
+  /// Rows of C first, then those of the laws. Memory is reused, values are not.
   void build(const CanonicalProblem& p, const ProblemScale& scale);
 
   /// Multiply-adds of one sweep.
   double sweep_work() const {
-    return 2.0 * static_cast<double>(J_.size()) + 40.0 * static_cast<double>(blocks_.size());
+    return 2.0 * static_cast<double>(J_.all_values().size()) +
+           40.0 * static_cast<double>(blocks_.size());
   }
 
   void scale_impulses(const Solution& from, VecX& x) const;
@@ -40,22 +40,13 @@ class VelocitySpace {
   void sweep(VecX& x, VecX& v) const;
 
  private:
-  struct Entry {
-    Index column, width;
-    std::size_t at;  // of dim x width values in J_ and K_
-  };
-
-  void add_rows(const BlockRows& A, Index c, const Law& law, Index at);
+  void find_squares(const CanonicalProblem& p);
   void find_scales(const CanonicalProblem& p, const ProblemScale& scale);
-  const Entry* begin_of(std::size_t c) const { return entries_.data() + entry_begin_[c]; }
-  const Entry* end_of(std::size_t c) const { return entries_.data() + entry_begin_[c + 1]; }
 
   std::vector<ScaledBlock> blocks_;  // `diagonal`: place of the block's square in those below
-  std::vector<std::size_t> entry_begin_;
-  std::vector<Entry> entries_;
-  std::vector<double> J_, K_;  // rows of J and of (H⁻¹ Jᵀ)ᵀ
-  std::vector<double> F_, W_;  // squares: compliance; J H⁻¹ Jᵀ + F
-  bool compliant_ = false;     // some F is not zero
+  BlockRows J_, K_;                  // K = J H⁻¹
+  std::vector<double> F_, W_;        // squares: compliance; J H⁻¹ Jᵀ + F
+  bool compliant_ = false;           // some F is not zero
   VecX row_scale_, b_, v_free_;
   double force_ = 1;
   VelocitySolver inverse_;

@@ -11,12 +11,7 @@ namespace orthant::interior_point {
 
 bool VelocityForm::fits(const CanonicalProblem& p) {
   if (p.H.kind() != VelocityMatrix::Kind::BlockDiagonal || p.D.empty()) return false;
-  for (const Law& law : p.laws)
-    if (law.dim > kMaxLawDim) return false;
-  for (Index c = 0; c < p.F.row_block_count(); ++c)
-    for (const BlockRows::Entry& entry : p.F.entries(c))
-      if (entry.block != c) return false;
-  return VelocitySystem::fits(p.H, p.C);
+  return internal::couples_no_blocks(p.F) && VelocitySystem::fits(p.H, p.C);
 }
 
 void VelocityForm::build(const CanonicalProblem& p, const VecX& s, const ConeSet& cones,

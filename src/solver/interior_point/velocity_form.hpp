@@ -19,7 +19,7 @@ namespace orthant::interior_point {
 
 class VelocityForm {
  public:
-  /// H is block-diagonal, F couples no two blocks, and no block is larger than a contact.
+  /// H is block-diagonal, F couples no two blocks,
   static bool fits(const CanonicalProblem& p);
   /// In unknowns (v, γ, λ) scaled by s; rows of λ with s = 0 are switched off. `proximal`: diagonal
   /// of rows without a cone, `softening`: of those in one, refined away.
