@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/mixed_lcp.hpp"
 
 namespace orthant {
@@ -170,26 +171,22 @@ AllSolutions enumerate_all(const CanonicalProblem& p, const ProblemScale& scale)
 
 MethodResult solve_enumeration(const CanonicalProblem& p, const ProblemScale& scale,
                                const MethodLimits& limits, Solution& x) {
-  MethodResult result;
   JudgeWorkspace judge;
   const AllSolutions all = enumerate_all(p, scale);
   const int pairs = std::max(pair_count(p), 0);  // enumerate_all() refuses other laws
   const double rows = p.row_count();
-  result.iterations = 1 << pairs;
-  result.work = result.iterations * (rows * rows * rows / 3 + rows * rows);
-  result.residual = judge_quick(p, scale, x, judge).value;
-  VecX best = x.lambda;
+  internal::BestAnswer best(Method::Enumeration, p, scale, limits, 0, judge, x);
+  (void)best.begin();
+  best.iterations = 1 << pairs;
+  best.work = best.iterations * (rows * rows * rows / 3 + rows * rows);
+  Solution candidate = x;
   for (const VecX& lambda : all.lambda) {
-    x.lambda = lambda;
-    const double residual = judge_quick(p, scale, x, judge).value;
-    if (residual < result.residual) result.residual = residual, best = lambda;
+    candidate.lambda = lambda;
+    (void)best.consider(candidate);
   }
-  x.lambda = best;
-  limits.record(Method::Enumeration, result.iterations, result.residual);
-  result.outcome = result.residual <= limits.tolerance ? Outcome::Converged
-                   : all.lambda.empty()                ? Outcome::Infeasible
-                                                       : Outcome::Stalled;
-  return result;
+  return best.result(best.converged()     ? Outcome::Converged
+                     : all.lambda.empty() ? Outcome::Infeasible
+                                          : Outcome::Stalled);
 }
 
 }  // namespace orthant

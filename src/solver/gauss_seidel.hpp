@@ -24,8 +24,8 @@ struct GaussSeidelSettings {
 
 struct GaussSeidelWorkspace {
   std::vector<const double*> diagonal;  // N_cc of each block
+  Solution candidate;
   JudgeWorkspace judge;
-  VecX best;
 };
 
 /// p must be local. Every law is allowed; rows of a Free block with a zero diagonal cannot be

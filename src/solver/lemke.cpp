@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "orthant/base/assert.hpp"
+#include "solver/best_answer.hpp"
 #include "solver/lemke_work.hpp"
 
 namespace orthant {
@@ -217,7 +218,6 @@ MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
                          LemkeWorkspace& workspace, Solution& x) {
   ORTHANT_ASSERT(p.is_local());
   Work& work = workspace.get();
-  MethodResult result;
   work.work = 0;
   work.pivots = 0;
   work.lcp.build(p, scale);
@@ -234,25 +234,24 @@ MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
     else
       work.pairs.push_back(i);
   }
+  internal::BestAnswer best(Method::Lemke, p, scale, limits, 50 * n + 1000, work.judge, x);
+  (void)best.begin();
+  const auto result = [&](Outcome outcome) {
+    best.iterations = work.pivots;
+    best.work = work.work;
+    return best.result(outcome);
+  };
   const Crash crash = n > 0 ? internal::pivot_equations(work) : Crash::Done;
-  result.residual = judge_quick(p, scale, x, work.judge).value;
-  if (crash != Crash::Done) {
-    result.outcome = crash == Crash::Contradiction ? Outcome::Infeasible : Outcome::Stalled;
-    result.iterations = work.pivots;
-    result.work = work.work;
-    return result;
-  }
+  if (crash == Crash::Contradiction) return result(Outcome::Infeasible);
+  if (crash == Crash::Stuck) return result(Outcome::Stalled);
   internal::extract_pairs(work);
-  const int max_pivots = limits.iterations_or(50 * n + 1000);
-  work.lambda_start = x.lambda;
-  result.outcome = Outcome::RayTermination;
+  Outcome outcome = Outcome::RayTermination;
+  work.candidate = x;
   for (int attempt = 0; attempt < std::max(settings.covering_vectors, 1); ++attempt) {
     choose_cover(work, attempt);
-    const Path path = follow_path(work, max_pivots, limits);
-    if (path == Path::Limit) {
-      result.outcome = limits.exhausted(work.work) ? Outcome::WorkLimit : Outcome::IterationLimit;
-      break;
-    }
+    const Path path = follow_path(work, best.max_iterations(), limits);
+    if (path == Path::Limit)
+      return result(limits.exhausted(work.work) ? Outcome::WorkLimit : Outcome::IterationLimit);
     if (path == Path::Ray) continue;
     const auto m = static_cast<Index>(work.pairs.size());
     for (Index i = 0; i < m; ++i) {
@@ -260,24 +259,13 @@ MethodResult solve_lemke(const CanonicalProblem& p, const ProblemScale& scale,
       work.active[work.pairs[i]] = z_basic != static_cast<bool>(work.swapped[i]);
     }
     polish(work);
-    work.lcp.impulse_of(work.z, x.lambda);
-    const double residual = judge_quick(p, scale, x, work.judge).value;
-    if (!(residual < result.residual)) {
-      x.lambda = work.lambda_start;
-    } else {
-      result.residual = residual;
-      work.lambda_start = x.lambda;
-    }
-    if (residual <= limits.tolerance) {
-      result.outcome = Outcome::Converged;
-      break;
-    }
-    result.outcome = Outcome::Stalled;
+    work.lcp.impulse_of(work.z, work.candidate.lambda);
+    best.iterations = work.pivots;
+    (void)best.consider(work.candidate);
+    if (best.converged()) return result(Outcome::Converged);
+    outcome = Outcome::Stalled;
   }
-  result.iterations = work.pivots;
-  result.work = work.work;
-  limits.record(Method::Lemke, result.iterations, result.residual);
-  return result;
+  return result(outcome);
 }
 
 }  // namespace orthant

@@ -61,7 +61,8 @@ struct LemkeWork {
   std::vector<Index> basic, nonbasic;  // variable k < m: w'_k, m + k: z'_k, 2m: z₀
   std::vector<Index> place;            // variable => row r (basic) or −1 − column (nonbasic)
   std::vector<Index> ties;
-  VecX z, residual, lambda_start;
+  VecX z, residual;
+  Solution candidate;
   MatX B;
   Eigen::PartialPivLU<MatX> lu;
   VecX rhs, solved;
