@@ -7,40 +7,23 @@
 #include <cmath>
 
 #include "math/each_value.hpp"
-#include "math/law_kernel.hpp"
+#include "solver/active_set.hpp"
 #include "solver/methods.hpp"
 
 namespace orthant {
 namespace {
 
-/// λ = 0 solves the island exactly: v = v_free and every w~ in its dual cone.
-bool solved_by_zero(const CanonicalProblem& p, const ProblemScale& scale) {
+/// λ = 0 solves the island exactly: no block asks for an impulse at v = v_free. Leaves w there.
+bool solved_by_zero(const CanonicalProblem& p, const ProblemScale& scale, VecX& w) {
   if (!p.C.empty()) return false;
+  w = p.b;
+  if (!p.D.empty()) p.D.multiply_add(1, scale.v_free, w);
+  const double zero[kMaxLawDim] = {};
   Index at = 0;
-  for (Index c = 0; c < p.block_count(); ++c) {
-    const Law& law = p.laws[c];
-    Law part = law;
-    if (law.is_separable()) part.dim = 1;
-    for (int first = 0; first < law.dim; first += part.dim) {
-      double w[kMaxLawDim], z[kMaxLawDim];
-      for (int r = 0; r < part.dim; ++r) {
-        w[r] = p.b[at + first + r];
-        if (p.D.empty()) continue;
-        const double* d = p.D.values(c);
-        for (const BlockRows::Entry& entry : p.D.entries(c)) {
-          for (Index j = 0; j < entry.width; ++j) {
-            w[r] += d[(first + r) * entry.width + j] * scale.v_free[entry.column + j];
-          }
-          d += static_cast<std::ptrdiff_t>(law.dim) * entry.width;
-        }
-      }
-      for (int r = 0; r < part.dim; ++r) z[r] = -w[r];
-      z[0] -= shift_of(part, w);
-      project(part, z, z);
-      for (int r = 0; r < part.dim; ++r) {
-        if (z[r] != 0) return false;
-      }
-    }
+  for (const Law& law : p.laws) {
+    double error[kMaxLawDim];
+    internal::projection_residual(law, zero, w.data() + at, 1, error);
+    if (std::any_of(error, error + law.dim, [](double e) { return e != 0; })) return false;
     at += law.dim;
   }
   return true;
@@ -159,10 +142,9 @@ void tighten(const PlanStep& step, IslandRun& run) {
 }
 
 /// Σ e² m over the bilateral rows, m the mass a row feels: the motion that joints ask for.
-double driven_energy(const CanonicalProblem& p, VecX& diagonal, VecX& mobility) {
-  diagonal_of(p.H, diagonal);
+double driven_energy(const CanonicalProblem& p, const ProblemScale& scale, VecX& mobility) {
   mobility.setZero(p.e.size());
-  add_mobility(p.C, diagonal.data(), mobility.data());
+  add_mobility(p.C, scale.weight.data(), mobility.data());
   double sum = 0;
   for (Index i = 0; i < p.e.size(); ++i)
     if (mobility[i] > 0) sum += p.e[i] * p.e[i] / mobility[i];
@@ -174,7 +156,7 @@ double driven_energy(const CanonicalProblem& p, VecX& diagonal, VecX& mobility) 
 /// motors can give is none; impulses without velocities may exceed by 1e15 (ill-conditioned N).
 bool within_reason(const IslandRun& run) {
   const CanonicalProblem& p = run.p;
-  double given = driven_energy(p, run.work.product, run.work.mobility), found = 0;
+  double given = driven_energy(p, run.scale, run.work.mobility), found = 0;
   for (Index i = 0; i < p.row_count(); ++i) given += run.scale.tau[i] * p.b[i] * p.b[i];
   double factor = 1e30;
   if (p.velocity_count() > 0) {
@@ -192,16 +174,65 @@ bool within_reason(const IslandRun& run) {
   return found <= factor * given;
 }
 
-/// Runs one method from the best answer so far; keeps whichever answer is better.
-void attempt(const PlanStep& step, IslandRun& run) {
+/// Biases that are nothing beside the speed their rows have to do with: a bias that the judge would
+/// not see, were it wrong. True where there are any.
+bool round_biases(IslandRun& run) {
+  const CanonicalProblem& p = run.p;
+  const VecX& v_free = run.scale.v_free;
+  if (p.D.empty()) return false;
+  run.work.rounded = p;
+  VecX& b = run.work.rounded.b;
+  bool any = false;
+  Index row = 0;
+  for (Index c = 0; c < p.D.row_block_count(); ++c) {
+    const double* d = p.D.values(c);
+    double speed = 0;
+    for (const BlockRows::Entry& entry : p.D.entries(c)) {
+      for (Index r = 0; r < p.D.dim(c); ++r, d += entry.width)
+        for (Index k = 0; k < entry.width; ++k) speed += std::abs(d[k] * v_free[entry.column + k]);
+    }
+    for (Index r = 0; r < p.D.dim(c); ++r, ++row) {
+      if (b[row] == 0 || !(std::abs(b[row]) <= run.limits.tolerance * speed)) continue;
+      b[row] = 0;
+      any = true;
+    }
+  }
+  return any;
+}
+
+/// Redundant contacts at rest (feet of several spheres, a robot that lies on its stops) have gaps
+/// that rounding has left, and these contradict each other: no impulses of a sensible size close
+/// one gap of 1e-14 m and not the other. A step without such gaps; work.rounded has none.
+MethodResult run_rounded(const PlanStep& step, IslandRun& run) {
+  SolveWorkspace::Impl& work = run.work;
+  IslandRun other{work.rounded, run.scale, run.number, run.settings, run.limits,
+                  work,         run.x,     run.report, nullptr};
+  other.traits = run.traits;
+  other.tree = run.tree;
+  other.limits.tolerance *= 0.3;
+  work.equations_ready = work.space_ready = false;  // those of the problem as it is
+  const MethodResult result = run_method(step, other.limits, other);
+  work.equations_ready = work.space_ready = false;
+  run.spent += result.work;
+  return result;
+}
+
+/// Runs one method from the best answer so far, or, without gaps that are rounding, once more from
+/// where the last one began; keeps whichever answer is better.
+void attempt(const PlanStep& step, IslandRun& run, bool rounded = false) {
   const double began = seconds_of(run);
-  keep(run.x, run.work.best);
+  Solution& before = run.work.best;
+  keep(run.x, rounded ? run.work.found : before);
+  if (rounded) {
+    keep(before, run.x);
+    keep(run.work.found, before);
+  }
   run.judged = false;
   MethodLimits limits = run.limits;
   if (step.max_iterations > 0) limits.max_iterations = step.max_iterations;
-  const MethodResult result = run_method(step, limits, run);
+  const MethodResult result = rounded ? run_rounded(step, run) : run_method(step, limits, run);
   // Newton steps in tree order end with what the judge has just said of x.
-  const bool judged = run.tree && step == kTreeOrder && !run.settings.siconos_too;
+  const bool judged = run.tree && step == kTreeOrder && !rounded && !run.settings.siconos_too;
   const double residual = judged ? result.residual : judge_island(run);
   // The judge decides; a method that claims too much has stalled.
   Outcome outcome = result.outcome;
@@ -211,7 +242,7 @@ void attempt(const PlanStep& step, IslandRun& run) {
     outcome = Outcome::Stalled;
   }
   if (run.rejected_start && outcome != Outcome::Converged)
-    run.residual = judge_quick(run.p, run.scale, run.work.best, run.work.island_judge).value;
+    run.residual = judge_quick(run.p, run.scale, before, run.work.island_judge).value;
   run.rejected_start = false;
   // What an unsolvable problem was recognised by stays the outcome, unless someone solves it.
   const bool verdict = run.outcome == Outcome::Infeasible ||
@@ -223,68 +254,11 @@ void attempt(const PlanStep& step, IslandRun& run) {
     run.judged = judged && result.parts.value == residual;
     run.parts = result.parts;
   } else {
-    keep(run.work.best, run.x);
+    keep(before, run.x);
   }
   run.report.attempts.push_back({step.method, step.effort, outcome, run.number, result.iterations,
                                  residual, result.work, seconds_of(run) - began});
   if (outcome == Outcome::Converged && run.settings.siconos_too) tighten(step, run);
-}
-
-/// Biases that are nothing beside the speed their rows have to do with: a bias that the judge would
-/// not see, were it wrong. True where there are any.
-bool round_biases(const CanonicalProblem& p, const VecX& v_free, double tolerance, VecX& b) {
-  bool any = false;
-  Index row = 0;
-  for (Index c = 0; c < p.D.row_block_count(); ++c) {
-    const double* d = p.D.values(c);
-    double speed = 0;
-    for (const BlockRows::Entry& entry : p.D.entries(c)) {
-      for (Index r = 0; r < p.D.dim(c); ++r, d += entry.width)
-        for (Index k = 0; k < entry.width; ++k) speed += std::abs(d[k] * v_free[entry.column + k]);
-    }
-    for (Index r = 0; r < p.D.dim(c); ++r, ++row) {
-      if (b[row] == 0 || !(std::abs(b[row]) <= tolerance * speed)) continue;
-      b[row] = 0;
-      any = true;
-    }
-  }
-  return any;
-}
-
-/// Redundant contacts at rest (feet of several spheres, a robot that lies on its stops) have gaps
-/// that rounding has left, and these contradict each other: no impulses of a sensible size close
-/// one gap of 1e-14 m and not the other. Newton in tree order once more without such gaps, from
-/// where attempt() began (work.best); its answer counts by what the judge says of it in the problem
-/// as it is.
-void attempt_rounded(const PlanStep& step, IslandRun& run) {
-  SolveWorkspace::Impl& work = run.work;
-  work.rounded = run.p;
-  const double tolerance = run.limits.tolerance;
-  if (run.p.D.empty() || !round_biases(run.p, run.scale.v_free, tolerance, work.rounded.b)) return;
-  const double began = seconds_of(run);
-  keep(run.x, work.found);
-  keep(work.best, run.x);
-  IslandRun other{work.rounded, run.scale, run.number, run.settings, run.limits,
-                  work,         run.x,     run.report, nullptr};
-  other.traits = run.traits;
-  other.tree = true;
-  other.limits.tolerance = 0.3 * tolerance;
-  work.equations_ready = work.space_ready = false;  // those of the problem as it is
-  const MethodResult result = run_method(step, other.limits, other);
-  work.equations_ready = work.space_ready = false;
-  run.spent += result.work;
-  run.judged = false;
-  const double residual = judge_island(run);
-  const Outcome outcome = residual <= tolerance ? Outcome::Converged : Outcome::Stalled;
-  if (residual < run.residual && (outcome == Outcome::Converged || within_reason(run))) {
-    run.residual = residual;
-    run.method = step.method;
-    if (outcome == Outcome::Converged) run.outcome = outcome;
-  } else {
-    keep(work.found, run.x);
-  }
-  run.report.attempts.push_back({step.method, step.effort, outcome, run.number, result.iterations,
-                                 residual, result.work, seconds_of(run) - began});
 }
 
 /// Effort::Finish: an accepted answer taken to rounding. It costs a factorisation and saves many in
@@ -341,8 +315,8 @@ void run_plan(const Plan& plan, IslandRun& run) {
     }
     if (accepted) continue;
     attempt(step, run);
-    if (run.tree && step == kTreeOrder && run.outcome != Outcome::Converged)
-      attempt_rounded(step, run);
+    if (run.tree && step == kTreeOrder && run.outcome != Outcome::Converged && round_biases(run))
+      attempt(step, run, true);
     if (run.outcome == Outcome::Infeasible) return;
     if (run.outcome == Outcome::Converged) continue;
     if (work_limit > 0) run.limits.work_limit = std::max(work_limit - run.spent, 1.0);
@@ -377,7 +351,7 @@ void solve_island(IslandRun& run) {
   Plan& plan = run.work.plan;
   plan.steps.clear();
   const bool automatic = run.settings.method == Method::Automatic;
-  if (solved_by_zero(run.p, run.scale)) {
+  if (solved_by_zero(run.p, run.scale, run.x.w)) {
     run.x.v = run.scale.v_free;
     run.x.lambda.setZero();
     run.outcome = Outcome::Converged;
