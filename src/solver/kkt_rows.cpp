@@ -51,21 +51,17 @@ void KktRows::build(const CanonicalProblem& p, const ProblemScale& scale, double
   for (Index c = 0; c < p.block_count(); ++c) {
     const Index dim = p.laws[static_cast<std::size_t>(c)].dim,
                 at = offset_[static_cast<std::size_t>(c)];
-    const auto place = [&](Index column, Index width) {
-      for (Index r = 0; r < dim; ++r) {
-        for (Index j = 0; j < width; ++j)
-          triplets_.emplace_back(first + column + j, first + at + r, 0.0);
-      }
-    };
-    place(at, dim);
-    // Rows of one block mix through Y: each needs the columns of all of them.
-    if (!p.F.empty()) {
-      for (const auto& entry : p.F.entries(c)) place(entry.column, entry.width);
-    }
+    // Rows of one block mix through Y: each has the columns of all of them.
+    for (Index r = at; r < at + dim; ++r)
+      for (Index j = at; j < at + dim; ++j) triplets_.emplace_back(first + j, first + r, 0.0);
   }
+  each_value(p.F, [&](Index r, Index c, double a) {
+    triplets_.emplace_back(first + c, first + r, scale_[first + r] * a * scale_[first + c]);
+  });
   matrix_.resize(n, n);
   matrix_.setFromTriplets(triplets_.begin(), triplets_.end());
   matrix_.makeCompressed();
+  plain_.assign(matrix_.valuePtr(), matrix_.valuePtr() + matrix_.nonZeros());
 }
 
 /// Place of (row, column); the entries of one block follow it.
@@ -84,34 +80,19 @@ void KktRows::set_epsilon(double epsilon) {
 }
 
 void KktRows::set_block(const CanonicalProblem& p, Index c, const BlockJacobian& J) {
-  const Index first = first_impulse(), at = offset_[static_cast<std::size_t>(c)];
-  const Index dim = p.laws[static_cast<std::size_t>(c)].dim;
+  const auto dim = static_cast<Index>(p.laws[static_cast<std::size_t>(c)].dim);
+  const Index first = first_impulse() + offset_[static_cast<std::size_t>(c)];
+  const Index begin = matrix_.outerIndexPtr()[first];
+  const Index width = matrix_.outerIndexPtr()[first + 1] - begin;
   for (Index r = 0; r < dim; ++r) {
-    const Index row = first + at + r;
-    std::fill(matrix_.valuePtr() + matrix_.outerIndexPtr()[row],
-              matrix_.valuePtr() + matrix_.outerIndexPtr()[row + 1], 0.0);
-  }
-  const auto add = [&](const BlockRows& A, Index first_column) {
-    if (A.empty()) return;
-    const double* a = A.values(c);
-    for (const auto& entry : A.entries(c)) {
-      const Index column = first_column + entry.column;
-      for (Index r = 0; r < dim; ++r) {
-        double* out = row_entry(first + at + r, column);
-        for (Index k = 0; k < dim; ++k) {
-          const double y = J.Y[r * dim + k] * scale_[first + at + k];
-          if (y == 0) continue;
-          for (Index j = 0; j < entry.width; ++j)
-            out[j] += y * a[k * entry.width + j] * scale_[column + j];
-        }
-      }
-      a += static_cast<std::ptrdiff_t>(dim) * entry.width;
+    double* out = matrix_.valuePtr() + begin + r * width;
+    std::fill(out, out + width, 0.0);
+    for (Index k = 0; k < dim; ++k) {
+      const double y = J.Y[r * dim + k];
+      const double* row = plain_.data() + begin + k * width;
+      for (Index j = 0; y != 0 && j < width; ++j) out[j] += y * row[j];
     }
-  };
-  add(p.D, 0);
-  add(p.F, first);
-  for (Index r = 0; r < dim; ++r) {
-    double* own = row_entry(first + at + r, first + at);
+    double* own = row_entry(first + r, first);
     for (Index j = 0; j < dim; ++j) own[j] += J.X[r * dim + j] + epsilon_ * J.Y[r * dim + j];
   }
 }

@@ -47,6 +47,7 @@ class KktRows {
   double epsilon_ = 0;
   VecX scale_, force_, speed_;
   SparseMatrix matrix_;
+  std::vector<double> plain_;  // of the matrix with X = 0, Y = 1, ε = 0 in the rows of λ
   std::vector<Index> offset_;
   std::vector<Eigen::Triplet<double, Index>> triplets_;
 };
