@@ -39,7 +39,7 @@ class WorkingSet {
       const double residual = best_.consider(w_.candidate);
       if (best_.converged() || best_.exhausted()) break;
       const bool more = take_in();
-      if (tolerance <= best_.tolerance() && (!more || outcome != Outcome::Converged)) break;
+      if (outcome != Outcome::Converged || (tolerance <= best_.tolerance() && !more)) break;
       tolerance = std::clamp(settings_.sharpen * residual, best_.tolerance(), tolerance);
     }
     return result();
