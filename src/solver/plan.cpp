@@ -195,7 +195,8 @@ class Planner {
     const bool last_resorts = t.blocks <= 2 * s.large_blocks;
     add(Method::GaussSeidel, Effort::Quick);
     add(Method::Lemke, Effort::Full, tableau(s.tiny_tableau));
-    add(Method::NonsmoothNewton, Effort::Quick);
+    // Of many convex cones the interior point takes some ten factorisations, Newton steps more.
+    add(Method::NonsmoothNewton, Effort::Quick, t.exact || t.blocks <= s.many_blocks);
     add(Method::InteriorPoint, Effort::Full);
     add(Method::Polish, Effort::Longer);
     add(Method::GaussSeidel, Effort::Longer);

@@ -202,6 +202,8 @@ TEST(Plan, TheDocumentTellsThePlansInForce) {
   ProblemTraits local = cone, in_velocities = cone, coupled = cone;
   local.velocities = 0;
   in_velocities.velocity_form = true;
+  ProblemTraits convex = in_velocities;
+  convex.exact = false;
   coupled.coupled_velocities = true;
   const Case cases[] = {
       {"200 rows of an LCP", {.blocks = 200, .rows = 200, .pairs = 200}},
@@ -210,6 +212,7 @@ TEST(Plan, TheDocumentTellsThePlansInForce) {
       {"1000 orthant rows, bodies in the plane", planar},
       {"200 friction blocks, local", local},
       {"200 friction blocks, velocity form", in_velocities},
+      {"200 convex friction blocks, velocity form", convex},
       {"200 friction blocks, coupled velocities", coupled},
   };
   for (const Case& c : cases) {
