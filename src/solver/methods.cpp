@@ -155,8 +155,10 @@ MethodResult run_interior_point(const MethodCall& call) {
 
 MethodResult run_pair_blocks(const MethodCall& call) {
   SolveWorkspace::Impl& work = call.work;
-  const MethodResult first = internal::solve_working_set(
-      call.p, call.scale, {}, call.limits, work.working_set, work.pair_blocks, call.x);
+  MethodResult first;
+  if (call.effort != Effort::Quick)  // the rows of a working set are most of them needed
+    first =
+        internal::solve_working_set(call.p, call.scale, {}, call.limits, work.working_set, call.x);
   if (has_ended(first)) return first;
   return joined(
       first, solve_pair_blocks(call.p, call.scale, {}, internal::remaining(call.limits, first.work),

@@ -317,7 +317,7 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
                             .time_limit = settings.time_limit};
   // Islands of one block have their exact answer at once; if the judge does not agree, once more
   // with the methods.
-  const bool automatic = settings.method == Method::Automatic && settings.plan.empty();
+  const bool automatic = settings.method == Method::Automatic;
   Index closed_forms = 0;
   for (bool closed_form = automatic;; closed_form = false) {
     const IslandTotals totals =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver/working_set.cpp: solve on few rows, look at all, take those in that overlap, again. The
-// few rows mostly fall into islands, each of which is solved by itself. Rows are only taken in. An
+// few rows mostly fall into islands: solve() is asked for them. Rows are only taken in. An
 // early round need not be more exact than what the rows left out then ask for, and each starts
 // where the last one ended, so all of them together take little more iterations than one solve with
 // the right rows.
@@ -10,8 +10,6 @@
 #include <cmath>
 
 #include "solver/best_answer.hpp"
-#include "solver/lone_block.hpp"
-#include "solver/shared_islands.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -20,12 +18,11 @@ class WorkingSet {
  public:
   WorkingSet(const CanonicalProblem& p, const ProblemScale& scale,
              const PairBlocksSettings& settings, const MethodLimits& limits,
-             WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& x)
+             WorkingSetWorkspace& work, Solution& x)
       : p_(p),
         scale_(scale),
         settings_(settings),
         w_(work),
-        blocks_(blocks),
         best_(Method::PairBlocks, p, scale, limits, std::numeric_limits<int>::max(), work.judge,
               x) {}
 
@@ -95,9 +92,6 @@ class WorkingSet {
     q.D.reserve(w_.rows.size(), 2 * w_.rows.size(), 12 * w_.rows.size());
     q.laws.clear();
     q.b.resize(count);
-    w_.scale.v_free = scale_.v_free;
-    w_.scale.weight = scale_.weight;
-    w_.scale.tau.resize(count);
     w_.x.lambda.resize(count);
     for (Index j = 0; j < count; ++j) {
       const Index i = w_.rows[static_cast<std::size_t>(j)];
@@ -109,7 +103,6 @@ class WorkingSet {
         a += entry.width;
       }
       q.b[j] = p_.b[i];
-      w_.scale.tau[j] = scale_.tau[i];
       w_.x.lambda[j] = w_.candidate.lambda[i];
     }
     w_.x.v = w_.candidate.v;
@@ -121,72 +114,38 @@ class WorkingSet {
   Outcome solve_rows(double tolerance) {
     extract();
     find_islands(w_.problem, w_.split);
-    const IslandSplit& split = w_.split;
+    Index largest = 0;
+    for (Index i = 0; i < w_.split.count; ++i)
+      largest = std::max(largest, static_cast<Index>(w_.split.blocks_of(i).size()));
+    const MethodLimits limits = best_.rest();
+    SolveSettings how{.plan = "pair_blocks:quick",
+                      // Small parts of the problem cost less than a look at all rows.
+                      .tolerance = largest < p_.row_count() / settings_.small_part
+                                       ? best_.tolerance()
+                                       : tolerance,
+                      .max_iterations = limits.max_iterations,
+                      .work_limit = limits.work_limit};
+    if (limits.time_limit > 0)
+      how.time_limit = std::max(limits.time_limit - limits.clock->seconds(), 1e-6);
+    if (w_.solver == nullptr) w_.solver = std::make_unique<SolveWorkspace>();
+    solve(w_.problem, FreeMotion{w_.inverse, scale_.v_free}, how, *w_.solver, w_.x, w_.report);
+    best_.iterations += w_.report.iterations;
     best_.work += static_cast<double>(p_.D.all_values().size());
-    Team* const all = best_.limits().work_limit > 0 ? nullptr : team();
-    const auto rows_of_one = [&](Index i) {
-      const std::size_t rows = split.blocks_of(i).size();
-      return rows > 1 && rows < static_cast<std::size_t>(kTogetherRows) ? rows : 0;
-    };
-    std::vector<std::byte> answers;
-    if (all != nullptr)
-      answers =
-          solve_shared(*all, split.count, rows_of_one, [&](Index i, std::vector<std::byte>& out) {
-            put(out, solve_island(i, tolerance));
-            for (const VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
-              for (const double number : *part) put(out, number);
-          });
-    const std::byte* next = answers.data();
-    Outcome worst = Outcome::Converged;
     longest_ = 0;
-    for (Index i = 0; i < split.count; ++i) {
-      MethodResult r;
-      const Index first = split.blocks_of(i)[0];
-      if (split.blocks_of(i).size() == 1 &&
-          solve_lone_block(w_.problem, w_.scale, w_.inverse, first, split.offsets[first], w_.x))
-        continue;
-      if (all != nullptr && rows_of_one(i) > 0) {
-        take(next, r);
-        gather_solution(w_.problem, split, i, w_.x, w_.island_x);
-        for (VecX* part : {&w_.island_x.v, &w_.island_x.lambda})
-          for (double& number : *part) take(next, number);
-      } else {
-        r = solve_island(i, tolerance);
-      }
-      scatter_solution(w_.problem, split, i, w_.island_x, w_.x);
-      best_.iterations += r.iterations;
-      longest_ = std::max(longest_, r.iterations);
-      best_.work += r.work;
-      worst = std::max(worst, r.outcome);
+    for (const Attempt& attempt : w_.report.attempts) {
+      best_.work += attempt.work;
+      longest_ = std::max(longest_, attempt.iterations);
     }
-    w_.candidate.v = scale_.v_free;
-    for (const Index block : split.velocities) {
-      const Index at = p_.H.block_begin(block), n = p_.H.block_size(block);
-      w_.candidate.v.segment(at, n) = w_.x.v.segment(at, n);
-    }
+    w_.candidate.v = w_.x.v;
     for (std::size_t j = 0; j < w_.rows.size(); ++j)
       w_.candidate.lambda[w_.rows[j]] = w_.x.lambda[static_cast<Index>(j)];
-    return worst;
-  }
-
-  /// Into w_.island_x.
-  MethodResult solve_island(Index i, double tolerance) {
-    MethodLimits limits = best_.rest();  // less what the islands before it took
-    limits.trace = nullptr;
-    // A small part of the problem costs less than a look at all rows: it is solved to the end.
-    const auto rows = static_cast<Index>(w_.split.blocks_of(i).size());
-    limits.tolerance = rows < p_.row_count() / settings_.small_part ? best_.tolerance() : tolerance;
-    extract_island(w_.problem, w_.split, i, w_.island);
-    gather_scale(w_.problem, w_.split, i, w_.scale, w_.island_scale);
-    gather_solution(w_.problem, w_.split, i, w_.x, w_.island_x);
-    return solve_pair_blocks(w_.island, w_.island_scale, settings_, limits, blocks_, w_.island_x);
+    return w_.report.outcome;
   }
 
   const CanonicalProblem& p_;
   const ProblemScale& scale_;
   const PairBlocksSettings& settings_;
   WorkingSetWorkspace& w_;
-  PairBlocksWorkspace& blocks_;
   BestAnswer best_;
   int longest_ = 0;  // iterations of one island in the last round
 };
@@ -195,12 +154,11 @@ class WorkingSet {
 
 MethodResult solve_working_set(const CanonicalProblem& p, const ProblemScale& scale,
                                const PairBlocksSettings& settings, const MethodLimits& limits,
-                               WorkingSetWorkspace& work, PairBlocksWorkspace& blocks,
-                               Solution& x) {
+                               WorkingSetWorkspace& work, Solution& x) {
   if (p.row_count() < settings.many_rows || p.block_count() != p.row_count()) return {};
   if (x.lambda.size() != p.row_count()) x = zero_solution(p);
   x.w.resize(0);
-  return WorkingSet(p, scale, settings, limits, work, blocks, x).run();
+  return WorkingSet(p, scale, settings, limits, work, x).run();
 }
 
 }  // namespace orthant::internal

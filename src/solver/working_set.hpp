@@ -3,6 +3,8 @@
 // spheres have: solved on the rows that push or would overlap, all others only looked at.
 #pragma once
 
+#include <memory>
+
 #include "solver/islands.hpp"
 #include "solver/pair_blocks.hpp"
 
@@ -10,12 +12,10 @@ namespace orthant::internal {
 
 struct WorkingSetWorkspace {
   CanonicalProblem problem;  ///< the rows worked on
-  ProblemScale scale;
   Solution x, candidate;
-  IslandSplit split;  ///< of `problem`
-  CanonicalProblem island;
-  ProblemScale island_scale;
-  Solution island_x;
+  IslandSplit split;                       ///< of `problem`
+  std::unique_ptr<SolveWorkspace> solver;  ///< for it, made when first needed
+  SolveReport report;
   std::vector<Index> rows;  ///< in the whole problem
   std::vector<char> taken;
   VelocitySolver inverse;
@@ -27,6 +27,6 @@ struct WorkingSetWorkspace {
 /// an outcome, or stalled, where it is for that to go on: few rows, or most of them push.
 MethodResult solve_working_set(const CanonicalProblem& p, const ProblemScale& scale,
                                const PairBlocksSettings& settings, const MethodLimits& limits,
-                               WorkingSetWorkspace& work, PairBlocksWorkspace& blocks, Solution& x);
+                               WorkingSetWorkspace& work, Solution& x);
 
 }  // namespace orthant::internal

@@ -96,9 +96,8 @@ CanonicalProblem side_by_side(const CanonicalProblem& one, int count) {
 MethodResult run_set(const CanonicalProblem& p, const MethodLimits& limits,
                      const PairBlocksSettings& settings = {}) {
   internal::WorkingSetWorkspace work;
-  PairBlocksWorkspace blocks;
   Solution x = zero_solution(p);
-  return internal::solve_working_set(p, scale_of(p), settings, limits, work, blocks, x);
+  return internal::solve_working_set(p, scale_of(p), settings, limits, work, x);
 }
 
 TEST(WorkingSet, IslandsShareTheWorkThatIsLeft) {
