@@ -52,8 +52,9 @@ struct PairBlocksWork {
   DelassusOperator N;
   internal::PairGroups pairs;
   internal::RowCut cut;
-  VecX x, g, r, d, Nd, z;  // of rows in their order; current on own ones alone
-  std::vector<Sums> sums;  // by part
+  VecX x, g, r, d, Nd, z;       // of rows in their order; current on own ones alone
+  std::vector<Sums> sums;       // by part
+  std::vector<Index> pairs_at;  // each velocity block
   JudgeWorkspace judge;
   Solution candidate;
 };
@@ -284,23 +285,6 @@ class PairBlocks {
     return sum;
   }
 
-  /// dᵀGd
-  double block_norm(const VecX& d) {
-    return part_sums([&](const RowPart& part, const RowPart& end) {
-             Sums s;
-             for (Index k = part.group; k < end.group; ++k) {
-               const PairGroup& group = w_.pairs.groups[static_cast<std::size_t>(k)];
-               const double *G = w_.pairs.matrices.data() + group.matrix,
-                            *own = d.data() + group.begin;
-               for (int i = 0; i < group.size; ++i)
-                 for (int j = 0; j < group.size; ++j)
-                   s.first[0] += own[i] * G[i * group.size + j] * own[j];
-             }
-             return s;
-           })
-        .first[0];
-  }
-
   /// Exact gradient, the judge; true when done.
   bool look() {
     w_.cut.gather(w_.x);
@@ -318,31 +302,15 @@ class PairBlocks {
   }
   bool time_to_look() const { return best_.iterations % settings_.judge_every == 0; }
 
-  /// Largest eigenvalue of G⁻¹N by power iterations from a fixed start, a little enlarged.
-  double largest_eigenvalue() {
-    const Index n = static_cast<Index>(w_.x.size());
-    const VecX x = w_.x, g = w_.g;
-    w_.x = VecX::Ones(n);  // so that the preconditioner takes every row
-    w_.Nd = VecX::Zero(n);
-    w_.z = VecX::Zero(n);
-    w_.d.resize(n);
-    for (Index i = 0; i < n; ++i) w_.d[i] = 1.0 + 0.5 * std::sin(1.0 + 12.9898 * i);
-    double eigenvalue = 1;
-    for (int k = 0; k < 8; ++k) {
-      const double length = std::sqrt(block_norm(w_.d));
-      if (!(length > 0)) break;
-      w_.d /= length;
-      multiply(w_.d, w_.g);
-      const double next = dot(w_.d, w_.g);
-      const bool settled = std::abs(next - eigenvalue) < 0.02 * next;
-      eigenvalue = next;
-      (void)precondition();
-      w_.d.swap(w_.z);
-      if (settled) break;
-    }
-    w_.x = x;
-    w_.g = g;
-    return 1.05 * std::max(eigenvalue, 1e-12);
+  /// A bound of the eigenvalues of G⁻¹N: pairs at one velocity block, of those the most. N is a sum
+  /// over velocity blocks, where so many squares are added before they are taken.
+  double most_pairs() {
+    w_.pairs_at.assign(static_cast<std::size_t>(p_.H.block_count()), 0);
+    Index most = 1;
+    for (const PairGroup& group : w_.pairs.groups)
+      for (const Index block : w_.N.blocks_of(group.begin))
+        if (block >= 0) most = std::max(most, ++w_.pairs_at[static_cast<std::size_t>(block)]);
+    return most;
   }
 
   /// x += t d, g += t Nd.
@@ -373,11 +341,9 @@ class PairBlocks {
     block_step(w_.x, w_.g, gradient_length, w_.d);
     w_.d -= w_.x;
     multiply(w_.d, w_.Nd);
-    // Whole, so that rows leave for good, unless the estimate of its length was too long.
     const double gd = dot(w_.g, w_.d), curve = dot(w_.d, w_.Nd);
     dNd = 0;
-    if (gd + 0.5 * curve < 0) return 1;
-    return curve > 0 ? std::clamp(-gd / curve, 0.0, 1.0) : 0.0;
+    return gd + 0.5 * curve < 0 ? 1 : 0;
   }
 
   /// d = beta d − z on the face, 0 elsewhere.
@@ -410,7 +376,7 @@ class PairBlocks {
   }
 
   void active_set_cg() {
-    const double gradient_length = 1.8 / largest_eigenvalue();
+    const double gradient_length = 1.8 / most_pairs();
     w_.d = w_.Nd = VecX::Zero(w_.x.size());
     double dNd = 0;  // of the last step; 0: none to be conjugate to
     Wishes wish = advance(0);
