@@ -145,47 +145,45 @@ class KktPolish {
   PolishWork& w_;
 };
 
-/// The limits within which p is polished. Linear equations are solved to rounding: a step costs two
-/// triangular solves.
-MethodLimits limits_for(const CanonicalProblem& p, MethodLimits limits) {
+/// load(): gives the system, at x, that is to be polished.
+template <class Load>
+MethodResult polish_with(const CanonicalProblem& p, const ProblemScale& scale,
+                         const PolishSettings& settings, MethodLimits limits, PolishWork& w,
+                         Solution& x, Load&& load) {
+  const double tolerance = limits.tolerance;
+  // Linear equations are solved to rounding: a step costs two triangular solves.
   if (p.laws.empty()) limits.tolerance = std::min(limits.tolerance, kRounding);
-  return limits;
-}
-
-MethodResult result_of(const internal::BestAnswer& best, double tolerance) {
+  internal::BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
+  const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
+  if (std::isfinite(best.begin()) && known && !best.done()) {
+    w.candidate.gamma = x.gamma;
+    auto&& system = load();
+    internal::PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
+  }
   return best.residual() <= tolerance ? best.result(Outcome::Converged) : best.result();
 }
 
 }  // namespace
 
 MethodResult polish(const CanonicalProblem& p, const ProblemScale& scale,
-                    const PolishSettings& settings, const MethodLimits& given,
+                    const PolishSettings& settings, const MethodLimits& limits,
                     PolishWorkspace& work, Solution& x) {
   PolishWork& w = work.get();
-  const MethodLimits limits = limits_for(p, given);
-  internal::BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
-  const bool known = p.H.kind() != VelocityMatrix::Kind::Operator;
-  if (std::isfinite(best.begin()) && known && !best.done()) {
+  return polish_with(p, scale, settings, limits, w, x, [&] {
     KktPolish system(p, scale, settings, w);
     system.load(x);
-    internal::PolishRun(system, settings, best, w.sets, w.next_sets, w.candidate).run();
-  }
-  return result_of(best, given.tolerance);
+    return system;
+  });
 }
 
 MethodResult internal::polish_velocities(const CanonicalProblem& p, const ProblemScale& scale,
-                                         const PolishSettings& settings, const MethodLimits& given,
+                                         const PolishSettings& settings, const MethodLimits& limits,
                                          VelocityEquations& equations, PolishWorkspace& work,
                                          Solution& x) {
-  PolishWork& w = work.get();
-  const MethodLimits limits = limits_for(p, given);
-  BestAnswer best(Method::Polish, p, scale, limits, settings.max_iterations, w.judge, x);
-  if (std::isfinite(best.begin()) && !best.done()) {
+  return polish_with(p, scale, settings, limits, work.get(), x, [&]() -> VelocityEquations& {
     equations.load(x);
-    w.candidate.gamma = x.gamma;
-    PolishRun(equations, settings, best, w.sets, w.next_sets, w.candidate).run();
-  }
-  return result_of(best, given.tolerance);
+    return equations;
+  });
 }
 
 bool bilateral_rows_contradict(const CanonicalProblem& p, const VecX& v_free,
