@@ -12,6 +12,7 @@
 
 #include "orthant/math/velocity_solver.hpp"
 #include "solver/one_contact_kernel.hpp"
+#include "solver/small_dense.hpp"
 
 namespace orthant {
 namespace {
@@ -23,11 +24,7 @@ void add_mass(const VelocitySolver& inverse, const BlockRows::Entry& entry, Inde
     double y[kMaxVelocityBlock];
     std::copy_n(d + r * entry.width, entry.width, y);
     inverse.solve_block_transpose(entry.block, y);
-    for (Index c = 0; c < dim; ++c) {
-      double sum = 0;
-      for (Index j = 0; j < entry.width; ++j) sum += y[j] * d[c * entry.width + j];
-      N[r * dim + c] += sum;
-    }
+    internal::add_product(d, dim, entry.width, y, N + r * dim);
   }
 }
 
@@ -36,9 +33,7 @@ void move_body(const VelocitySolver& inverse, const ProblemScale& scale,
                const BlockRows::Entry& entry, Index dim, const double* d, const double* lambda,
                Solution& x) {
   double y[kMaxVelocityBlock] = {};
-  for (Index r = 0; r < dim; ++r) {
-    for (Index j = 0; j < entry.width; ++j) y[j] += d[r * entry.width + j] * lambda[r];
-  }
+  internal::add_transposed(d, dim, entry.width, lambda, y);
   inverse.solve_block(entry.block, y);
   for (Index j = 0; j < entry.width; ++j) {
     x.v[entry.column + j] = scale.v_free[entry.column + j] + y[j];
@@ -72,10 +67,7 @@ bool solve_lone_block(const CanonicalProblem& p, const ProblemScale& scale,
     const double* d = p.D.values(c);
     for (const BlockRows::Entry& entry : p.D.entries(c)) {
       add_mass(inverse, entry, dim, d, N);
-      const double* v = scale.v_free.data() + entry.column;
-      for (Index i = 0; i < dim; ++i) {
-        for (Index j = 0; j < entry.width; ++j) q[i] += d[i * entry.width + j] * v[j];
-      }
+      internal::add_product(d, dim, entry.width, scale.v_free.data() + entry.column, q);
       d += static_cast<std::ptrdiff_t>(dim) * entry.width;
     }
   }

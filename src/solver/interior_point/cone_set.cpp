@@ -91,6 +91,13 @@ double distance_to_law(const double* x, const double* y, int n, double* lose) {
 
 }  // namespace
 
+/// x = A λ + a of a cone; returns its distance to the boundary.
+double ConeSet::load(const Cone& k, const double* lambda, double* x) {
+  x[0] = k.c * lambda[k.row] + k.a;
+  for (int j = 1; j < k.dim; ++j) x[j] = lambda[k.tail + j - 1];
+  return x[0] - tail_norm(x, k.dim);
+}
+
 void ConeSet::resize() {
   points_.assign(cones_.size(), Point{});
   scaling_.resize(cones_.size());
@@ -102,9 +109,7 @@ void ConeSet::start(const double* lambda, double value) {
     const Cone& k = cones_[i];
     Point& p = points_[i];
     p = Point{};
-    p.x[0] = k.c * lambda[k.row] + k.a;
-    for (int j = 1; j < k.dim; ++j) p.x[j] = lambda[k.tail + j - 1];
-    p.slack_x = p.x[0] - tail_norm(p.x, k.dim);
+    p.slack_x = load(k, lambda, p.x);
     p.y[0] = p.slack_y = value;
   }
 }
@@ -118,18 +123,14 @@ bool ConeSet::start_near(double gap, const double* w, double* lambda) {
     for (int j = 1; j < k.dim; ++j) p.y[j] = w[k.tail + j - 1];
     // What the normal velocity leaves above the boundary; a bound that w points away from has none.
     p.slack_y = std::max(w[k.row] / k.c - (k.exact ? 0.0 : tail_norm(p.y, k.dim)), 0.0);
-    double tail = 0;
-    for (int j = 1; j < k.dim; ++j) tail += lambda[k.tail + j - 1] * lambda[k.tail + j - 1];
-    const double slack = k.c * lambda[k.row] + k.a - std::sqrt(tail);
+    const double slack = load(k, lambda, p.x);
     const double wanted = gap / std::max(p.slack_y, root);
     if (slack < wanted) lambda[k.row] += (wanted - slack) / k.c;
   }
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Cone& k = cones_[i];
     Point& p = points_[i];
-    p.x[0] = k.c * lambda[k.row] + k.a;
-    for (int j = 1; j < k.dim; ++j) p.x[j] = lambda[k.tail + j - 1];
-    p.slack_x = p.x[0] - tail_norm(p.x, k.dim);
+    p.slack_x = load(k, lambda, p.x);
     p.slack_y = std::max(p.slack_y, gap / std::max(p.x[0], root));
     p.y[0] = p.slack_y + tail_norm(p.y, k.dim);
   }
@@ -141,11 +142,6 @@ bool ConeSet::start_after_step(double least, const double* dlambda, double* lamb
   const auto wanted = [&](double slack, int n) {
     return std::max(least, n == 1 ? std::abs(slack) : slack);
   };
-  const auto slack_of_x = [&](const Cone& k, double* x) {
-    x[0] = k.c * lambda[k.row] + k.a;
-    for (int j = 1; j < k.dim; ++j) x[j] = lambda[k.tail + j - 1];
-    return x[0] - tail_norm(x, k.dim);
-  };
   for (const Cone& k : cones_) {
     lambda[k.row] += dlambda[k.row];
     for (int j = 1; j < k.dim; ++j) lambda[k.tail + j - 1] += dlambda[k.tail + j - 1];
@@ -153,14 +149,14 @@ bool ConeSet::start_after_step(double least, const double* dlambda, double* lamb
   for (std::size_t i = 0; i < cones_.size(); ++i) {
     const Cone& k = cones_[i];
     Point& p = points_[i];
-    const double slack = slack_of_x(k, p.x);
+    const double slack = load(k, lambda, p.x);
     lambda[k.row] += (wanted(slack, k.dim) - slack) / k.c;
     for (int j = 0; j < k.dim; ++j) p.y[j] += p.dy[j];
     p.slack_y = wanted(p.y[0] - tail_norm(p.y, k.dim), k.dim);
     p.y[0] = p.slack_y + tail_norm(p.y, k.dim);
   }
   for (std::size_t i = 0; i < cones_.size(); ++i)
-    points_[i].slack_x = slack_of_x(cones_[i], points_[i].x);
+    points_[i].slack_x = load(cones_[i], lambda, points_[i].x);
   return is_interior();
 }
 

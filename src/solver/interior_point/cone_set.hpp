@@ -104,6 +104,7 @@ class ConeSet {
 
  private:
   struct Scaling;
+  static double load(const Cone& k, const double* lambda, double* x);
   void push(std::size_t i, double* rhs);
   void add_target(std::size_t i, double* rhs) const;
   void follow_powers(double target, std::size_t i);
