@@ -21,14 +21,13 @@ void RowOrder::spread(const CanonicalProblem& p, Index start) {
   }
 }
 
-/// Place of the other block of the pair, -1 where there is none; -2 where the other comes first.
+/// Place of the other block that a row of `block` touches, -1 where there is none; -2 where it
+/// comes first.
 Index RowOrder::partner(const CanonicalProblem& p, Index row_block, Index block) const {
-  const auto entries = p.D.entries(row_block);
   Index other = -1;
-  for (std::size_t k = 0; k < std::min<std::size_t>(entries.size(), 2); ++k)
-    if (entries[k].block != block) other = std::max(other, place_[entries[k].block]);
-  const bool pair = entries[0].block == block || (entries.size() > 1 && entries[1].block == block);
-  return pair && (other < 0 || other > place_[block]) ? other : -2;
+  for (const BlockRows::Entry& entry : p.D.entries(row_block))
+    if (entry.block != block) other = place_[entry.block];
+  return other < 0 || other > place_[block] ? other : -2;
 }
 
 void RowOrder::build(const CanonicalProblem& p) {

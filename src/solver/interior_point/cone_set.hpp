@@ -42,6 +42,14 @@ class ConeSet {
     return std::all_of(cones_.begin(), cones_.end(), [](const Cone& k) { return k.dim == 1; });
   }
   const Cone& operator[](std::size_t i) const { return cones_[i]; }
+  /// For each of so many rows of λ whether it is in a cone.
+  void mark_rows(Index rows, std::vector<char>& in_cone) const {
+    in_cone.assign(static_cast<std::size_t>(rows), 0);
+    for (const Cone& k : cones_) {
+      in_cone[k.row] = 1;
+      std::fill_n(in_cone.begin() + k.tail, k.dim - 1, char{1});
+    }
+  }
 
   /// x = A λ + a as it is, y = (value, 0, 0) in every cone.
   void start(const double* lambda, double value);

@@ -78,17 +78,11 @@ void KktSystem::build_saddle() {
       }
     }
   }
-  std::vector<char>& in_cone = mark_;
-  in_cone.assign(static_cast<std::size_t>(size()), 0);
-  for (std::size_t i = 0; i < cones.size(); ++i) {
-    in_cone[at + cones[i].row] = 1;
-    for (int j = 1; j < cones[i].dim; ++j) in_cone[at + cones[i].tail + j - 1] = 1;
-  }
+  cones.mark_rows(rows_, mark_);
   proximal_.clear();
   cone_diagonal_.clear();
-  for (Index i = velocities_; i < size(); ++i) {
-    (in_cone[i] ? cone_diagonal_ : proximal_).push_back(slot(i, i));
-  }
+  for (Index i = velocities_; i < size(); ++i)
+    (i >= at && mark_[i - at] ? cone_diagonal_ : proximal_).push_back(slot(i, i));
   factor_.analyze(K_, velocities_, symmetric_, settings_);
 }
 

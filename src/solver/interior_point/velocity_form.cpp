@@ -31,11 +31,8 @@ void VelocityForm::build(const CanonicalProblem& p, const VecX& s, const ConeSet
   scale(p.F, F_.all_values().data(), first_, first_);
   delta_.assign(static_cast<std::size_t>(p.bilateral_count()), proximal);
 
-  std::vector<char> in_cone(static_cast<std::size_t>(p.row_count()), 0);
-  for (std::size_t i = 0; i < cones.size(); ++i) {
-    in_cone[cones[i].row] = 1;
-    for (int j = 1; j < cones[i].dim; ++j) in_cone[cones[i].tail + j - 1] = 1;
-  }
+  std::vector<char> in_cone;
+  cones.mark_rows(p.row_count(), in_cone);
   block_of_.clear();
   at_.clear();
   square_.clear();
