@@ -618,10 +618,11 @@ void find_contacts(const Model& model, const Parameters& parameters, const VecX&
 }
 
 void find_changed_contacts(const Model& model, const Parameters& parameters, const VecX& q,
+                           std::span<const BodyMotion> motion,
                            std::span<const unsigned char> changed,
                            const CollisionSettings& settings, CollisionWorkspace& work,
                            ContactSet& contacts) {
-  find(model, parameters, q, {}, changed, settings, work, contacts);
+  find(model, parameters, q, motion, changed, settings, work, contacts);
 }
 
 ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,

@@ -11,6 +11,7 @@
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/math/velocity_solver.hpp"
+#include "problem/judge_part.hpp"
 
 namespace orthant {
 namespace {
@@ -270,16 +271,24 @@ double motion_of(const CanonicalProblem& p, const ProblemScale& scale, const Vec
   return std::sqrt(square);
 }
 
-/// w = D v + F λ + b and, block by block, how far (λ, w) is from its law.
-void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                  JudgeWorkspace& work, Residual& out) {
+/// The most work that a block does although it must not.
+struct ForbiddenWork {
+  double most = 0;
+  Index block = -1;
+};
+
+/// w = D v + F λ + b and, block by block, how far (λ, w) is from its law. energy(c, e) is told of
+/// the energy that block c has to do with.
+template <class Energy>
+ForbiddenWork judge_laws(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                         JudgeWorkspace& work, Residual& out, Energy&& energy) {
   work.w = p.b;
   // Scratch of the balance, which comes after.
   VecX &speeds = work.error, &impulses = work.size;
   if (!p.D.empty()) speeds = x.v.cwiseAbs() + scale.v_free.cwiseAbs();
   if (!p.F.empty()) impulses = x.lambda.cwiseAbs();
-  Index at = 0, hardest = -1;
-  double most = 0, energy = 0;
+  Index at = 0;
+  ForbiddenWork forbidden;
   for (Index c = 0; c < p.block_count(); ++c) {
     const Law& law = p.laws[c];
     double* w = work.w.data() + at;
@@ -298,7 +307,7 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
       const double speed = norm(terms + first, dim);
       // A limit far from its stop, as most are.
       if (law.kind == LawKind::Orthant && impulse == 0 && w[first] >= 0) {
-        energy += tau * speed * speed;
+        energy(c, tau * speed * speed);
         continue;
       }
       double shifted[kMaxLawDim];
@@ -312,10 +321,10 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
         if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
       }
       const double own = (impulse + tau * speed) * speed;
-      const double least = std::min(most, kLoads * out.complementarity * own);
+      const double least = std::min(forbidden.most, kLoads * out.complementarity * own);
       const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, least);
-      energy += own;
-      if (done > most) most = done, hardest = c;
+      energy(c, own);
+      if (done > forbidden.most) forbidden = {done, c};
       // The same beside the energy of the block alone, of which rounding of λ is no part.
       if (done > kLoads * out.complementarity * own &&
           tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
@@ -327,10 +336,19 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
     }
     at += law.dim;
   }
+  return forbidden;
+}
+
+/// judge_laws() of a whole problem.
+void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                  JudgeWorkspace& work, Residual& out) {
+  double energy = 0;
+  const ForbiddenWork forbidden =
+      judge_laws(p, scale, x, work, out, [&](Index, double own) { energy += own; });
   // A light body under a heavy one: τ_c w_c is nothing beside the load λ_c, however wrong w_c is.
   // The work λ_c w_c is not, and it has one unit for all blocks.
-  const double done = ratio(most, energy);
-  if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = hardest;
+  const double done = ratio(forbidden.most, energy);
+  if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = forbidden.block;
 }
 
 /// Which entries of velocity block i share a rounding error. In a block-diagonal H those that the
@@ -398,9 +416,10 @@ void subtract_terms(const BlockRows& A, const VecX& impulse, VecX& error, VecX& 
 /// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
 /// angular entries (three each, which differ in units) apart, once what presses on it is larger
 /// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
-/// the entry. Leaves Σ|terms| in `size`, entry by entry.
+/// the entry. Leaves Σ|terms| in `size`, entry by entry. `bodies`: those judged; empty: all.
 void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                   JudgeWorkspace& work, Residual& out) {
+                   JudgeWorkspace& work, Residual& out,
+                   std::span<const unsigned char> bodies = {}) {
   if (p.velocity_count() == 0) return;
   VecX &error = work.error, &size = work.size, &momentum = work.v;
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
@@ -432,6 +451,7 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
       largest[part] = std::max(largest[part], norm(size.data() + p.H.block_begin(i) + part,
                                                    std::min<Index>(3, p.H.block_size(i) - part)));
   for (Index i = 0; i < p.H.block_count(); ++i) {
+    if (!bodies.empty() && bodies[static_cast<std::size_t>(i)] == 0) continue;
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     const Coupling coupled(p.H, i);
     for (Index part = 0; part < n; part += 3) {
@@ -638,6 +658,40 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   judge_balance(p, scale, x, work, out);
   judge_bilateral(p, scale, x, work, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
+  return out;
+}
+
+PartResidual judge_part(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                        std::span<const unsigned char> bodies, std::span<const unsigned char> rows,
+                        JudgeWorkspace& work) {
+  PartResidual part;
+  Residual out;
+  if (is_usable(p, x)) {
+    part.work = judge_laws(p, scale, x, work, out, [&](Index c, double energy) {
+                  if (rows.empty() || rows[static_cast<std::size_t>(c)] != 0)
+                    part.energy.add(energy);
+                }).most;
+    judge_balance(p, scale, x, work, out, bodies);
+  } else {
+    out.balance = std::numeric_limits<double>::infinity();
+  }
+  part.complementarity = out.complementarity;
+  part.balance = out.balance;
+  return part;
+}
+
+void PartResidual::add(const PartResidual& other) {
+  complementarity = std::max(complementarity, other.complementarity);
+  balance = std::max(balance, other.balance);
+  work = std::max(work, other.work);
+  energy.add(other.energy);
+}
+
+Residual PartResidual::whole() const {
+  Residual out;
+  out.complementarity = std::max(complementarity, ratio(work, energy.value()));
+  out.balance = balance;
+  out.value = std::max(out.complementarity, out.balance);
   return out;
 }
 

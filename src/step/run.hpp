@@ -17,6 +17,8 @@ namespace orthant {
 
 namespace internal {
 
+class BodyParts;
+
 // --- what one stage hands to the next ---
 
 /// An interval before its contacts have rows: the equations of motion and the contacts it may
@@ -62,6 +64,7 @@ struct RecursionScratch {
   std::vector<unsigned char> changed;  // by body: its trial is not that of the last round
   VecX last_q;                         // the last trial
   WarmStart whole_pairs;               // see whole_pairs()
+  BodyParts* parts = nullptr;          // of the step at hand; null: it is made whole
 };
 
 struct CrowdScratch {
@@ -133,8 +136,10 @@ void measure_energy(StepRun& run, bool contacts_known);
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 /// H, k and v_free of the next dt. False: H is singular.
 bool assemble_free_motion(StepRun& run, double dt, Assembly& out);
-/// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings.
-void find_near_contacts(StepRun& run, double dt, bool either, Detected& out);
+/// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings. `of`: by
+/// body, whose contacts; empty: all.
+void find_near_contacts(StepRun& run, double dt, bool either, Detected& out,
+                        std::span<const unsigned char> of = {});
 /// Both.
 bool detect(StepRun& run, double dt, Detected& out);
 

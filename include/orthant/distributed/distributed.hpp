@@ -42,6 +42,7 @@ class MpiSession {
 /// What a rank sent and did, since the beginning.
 struct DistributedCounts {
   std::int64_t steps = 0, whole_steps = 0;  ///< all; of them made whole on every rank
+  std::int64_t parted = 0;                  ///< of a team: with the bodies shared out
   std::int64_t cuts = 0;                    ///< times the bodies were shared out
   std::int64_t messages = 0, bytes = 0;     ///< sent to other ranks, point to point
   std::int64_t reductions = 0;              ///< small sums and maxima over all
