@@ -421,6 +421,7 @@ DistributedCounts RankTeam::counts() const {
   counts.steps = impl_->ranks.steps;
   counts.parted = impl_->ranks.parted;
   counts.imbalance = impl_->ranks.imbalance;
+  counts.state_bytes = impl_->ranks.state_bytes;
   return counts;
 }
 

@@ -413,6 +413,24 @@ void subtract_terms(const BlockRows& A, const VecX& impulse, VecX& error, VecX& 
   }
 }
 
+bool is_judged(std::span<const unsigned char> bodies, Index i) {
+  return bodies.empty() || bodies[static_cast<std::size_t>(i)] != 0;
+}
+
+/// error = Hv − k and size = momentum = |Hv| + |k| of a velocity block; Size 0: any.
+template <int Size>
+void begin_balance(const CanonicalProblem& p, Index i, const VecX& v, VecX& error, VecX& size,
+                   VecX& momentum) {
+  const Index at = p.H.block_begin(i), n = Size > 0 ? Size : p.H.block_size(i);
+  const double *a = p.H.block(i), *x = v.data() + at;
+  for (Index r = 0; r < n; ++r, a += n) {
+    double sum = 0;
+    for (Index c = 0; c < n; ++c) sum += a[c] * x[c];
+    error[at + r] = sum - p.k[at + r];
+    size[at + r] = momentum[at + r] = std::abs(sum) + std::abs(p.k[at + r]);
+  }
+}
+
 /// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
 /// angular entries (three each, which differ in units) apart, once what presses on it is larger
 /// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
@@ -435,12 +453,22 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
         error[row[e]] += term;
         momentum[row[e]] += std::abs(term);
       }
+    size = momentum;
+    error -= p.k;
+  } else if (p.H.kind() == VelocityMatrix::Kind::BlockDiagonal) {
+    for (VecX* list : {&error, &size, &momentum}) list->resize(p.velocity_count());
+    for (Index i = 0; i < p.H.block_count(); ++i) {
+      if (!is_judged(bodies, i)) continue;
+      if (p.H.block_size(i) == 6)
+        begin_balance<6>(p, i, x.v, error, size, momentum);
+      else
+        begin_balance<0>(p, i, x.v, error, size, momentum);
+    }
   } else {
     p.H.multiply(x.v, error);
-    momentum = error.cwiseAbs() + p.k.cwiseAbs();
+    size = momentum = error.cwiseAbs() + p.k.cwiseAbs();
+    error -= p.k;
   }
-  size = momentum;
-  error -= p.k;
   subtract_terms(p.C, x.gamma, error, size);
   subtract_terms(p.D, x.lambda, error, size);
   // Every row of an operator is a sum over all bodies, whose terms are not seen: a body without
@@ -451,7 +479,7 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
       largest[part] = std::max(largest[part], norm(size.data() + p.H.block_begin(i) + part,
                                                    std::min<Index>(3, p.H.block_size(i) - part)));
   for (Index i = 0; i < p.H.block_count(); ++i) {
-    if (!bodies.empty() && bodies[static_cast<std::size_t>(i)] == 0) continue;
+    if (!is_judged(bodies, i)) continue;
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     const Coupling coupled(p.H, i);
     for (Index part = 0; part < n; part += 3) {

@@ -40,6 +40,13 @@ double distance(const Box& box, const Vec3& x, const PeriodicBox& periodic) {
   return most;
 }
 
+std::vector<double> values_of(const VecX& v, const std::vector<Index>& bodies) {
+  std::vector<double> values(6 * bodies.size());
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+    std::copy_n(v.data() + 6 * bodies[i], 6, values.data() + 6 * i);
+  return values;
+}
+
 double radius_of(const StepRun& run, const Body& body) {
   const double* values = run.parameters.values.data();
   double radius = 0;
@@ -123,7 +130,7 @@ BodyParts::BodyParts(Team& team, const StepRun& run, const VecX& v_free, double 
     all += weight_[i];
   }
   team.imbalance = *std::max_element(parts.begin(), parts.end()) * team.size() / all - 1;
-  find_near(2 * reach);
+  find_near(2 * reach, v_free);
 }
 
 void BodyParts::cut(std::vector<Index>::iterator begin, std::vector<Index>::iterator end, int first,
@@ -157,7 +164,7 @@ void BodyParts::cut(std::vector<Index>::iterator begin, std::vector<Index>::iter
   cut(at, end, middle, last);
 }
 
-void BodyParts::find_near(double reach) {
+void BodyParts::find_near(double reach, const VecX& v_free) {
   const auto members = static_cast<std::size_t>(team_.size());
   const auto mine = static_cast<std::size_t>(team_.rank());
   std::vector<Box> boxes(members);
@@ -166,6 +173,8 @@ void BodyParts::find_near(double reach) {
   const PeriodicBox& periodic = run_.settings.periodic;
   const auto bodies = run_.model.dynamic_bodies();
   known_ = own_;
+  for (std::size_t i = 0; i < known_.size(); ++i)
+    if (!run_.model.bodies()[i].is_dynamic()) known_[i] = 1;
   std::vector<std::vector<Index>> send(members), receive(members);
   for (std::size_t i = 0; i < place_.size(); ++i) {
     const auto owner = static_cast<std::size_t>(owner_[i]);
@@ -181,8 +190,8 @@ void BodyParts::find_near(double reach) {
   for (std::size_t r = 0; r < members; ++r) {
     if (send[r].empty() && receive[r].empty()) continue;
     others_.push_back(static_cast<int>(r));
-    out_.emplace_back(6 * send[r].size());
-    in_.emplace_back(6 * receive[r].size());
+    sent_.push_back(values_of(v_free, send[r]));
+    received_.push_back(values_of(v_free, receive[r]));
     send_.push_back(std::move(send[r]));
     receive_.push_back(std::move(receive[r]));
   }
@@ -191,10 +200,6 @@ void BodyParts::find_near(double reach) {
 bool BodyParts::is_counted(const Contact& contact) const {
   const Body& a = run_.model.body(contact.body_a);
   return own_[index_of(a.is_dynamic() ? contact.body_a : contact.body_b)] != 0;
-}
-
-void BodyParts::forget_unknown(std::vector<unsigned char>& marked) const {
-  for (std::size_t i = 0; !all_known_ && i < marked.size(); ++i) marked[i] &= known_[i];
 }
 
 void BodyParts::name_rows(std::span<const Contact> contacts) {
@@ -214,13 +219,30 @@ ProblemPart BodyParts::problem() {
 
 void BodyParts::refresh(VecX& v) {
   if (all_known_) return gather(v);
-  for (std::size_t k = 0; k < others_.size(); ++k)
-    for (std::size_t i = 0; i < send_[k].size(); ++i)
-      std::copy_n(v.data() + 6 * send_[k][i], 6, out_[k].data() + 6 * i);
-  team_.exchange(others_, out_, in_);
-  for (std::size_t k = 0; k < others_.size(); ++k)
+  // Few of them move in a round: what has changed travels, with its place in the list.
+  const std::size_t n = others_.size();
+  std::vector<std::vector<double>> changed(n), counts(n), coming(n, {0.0});
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t i = 0; i < send_[k].size(); ++i) {
+      const double* now = v.data() + 6 * send_[k][i];
+      double* last = sent_[k].data() + 6 * i;
+      if (std::equal(now, now + 6, last)) continue;
+      std::copy_n(now, 6, last);
+      changed[k].push_back(static_cast<double>(i));
+      changed[k].insert(changed[k].end(), now, now + 6);
+    }
+    counts[k].assign(1, static_cast<double>(changed[k].size()));
+  }
+  team_.exchange(others_, counts, coming);
+  for (std::size_t k = 0; k < n; ++k) coming[k].resize(static_cast<std::size_t>(coming[k][0]));
+  team_.exchange(others_, changed, coming);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t at = 0; at < coming[k].size(); at += 7)
+      std::copy_n(coming[k].data() + at + 1, 6,
+                  received_[k].data() + 6 * static_cast<std::size_t>(coming[k][at]));
     for (std::size_t i = 0; i < receive_[k].size(); ++i)
-      std::copy_n(in_[k].data() + 6 * i, 6, v.data() + 6 * receive_[k][i]);
+      std::copy_n(received_[k].data() + 6 * i, 6, v.data() + 6 * receive_[k][i]);
+  }
 }
 
 void BodyParts::follow(VecX& v) {
@@ -246,6 +268,8 @@ void BodyParts::gather(VecX& v) {
     }
   next = begins;
   for (std::size_t& begin : begins) begin *= sizeof(double);
+  const auto mine = static_cast<std::size_t>(team_.rank());
+  team_.state_bytes += static_cast<std::int64_t>(begins[mine + 1] - begins[mine]);
   team_.gather(reinterpret_cast<std::byte*>(all.data()), begins);
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     std::size_t& at = next[static_cast<std::size_t>(owner_[i])];
@@ -260,7 +284,9 @@ void BodyParts::gather(WarmStart& warm) {
     const BodyId a = model.find_uid(entry.key.body_a);
     return own_[index_of(model.body(a).is_dynamic() ? a : model.find_uid(entry.key.body_b))] == 0;
   });
-  const std::vector<std::byte> all = team_.gather(std::as_bytes(std::span(warm.contacts)));
+  const std::span<const std::byte> own = std::as_bytes(std::span(warm.contacts));
+  team_.state_bytes += static_cast<std::int64_t>(own.size());
+  const std::vector<std::byte> all = team_.gather(own);
   warm.contacts.resize(all.size() / sizeof(WarmStart::Entry));
   const std::byte* at = all.data();
   for (WarmStart::Entry& entry : warm.contacts) take(at, entry);

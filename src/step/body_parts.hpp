@@ -24,16 +24,13 @@ class BodyParts {
   BodyParts(Team& team, const StepRun& run, const VecX& v_free, double dt);
 
   Team& team() const { return team_; }
-  /// By body: moving, and this member's.
-  std::span<const unsigned char> own() const { return own_; }
+  /// The pairs with a body of this member, which all others leave alone that may not touch it.
+  BodyFilter here() const { return {own_, all_known_ ? std::span<const unsigned char>() : known_}; }
   /// The contact is counted here, of the members that find it.
   bool is_counted(const Contact& contact) const;
   bool has(const Contact& contact) const {
     return own_[index_of(contact.body_a)] != 0 || own_[index_of(contact.body_b)] != 0;
   }
-
-  /// Unmarks the bodies whose velocities are not known, which touch nothing that is here.
-  void forget_unknown(std::vector<unsigned char>& marked) const;
 
   /// Rows of these contacts follow those there are.
   void name_rows(std::span<const Contact> contacts);
@@ -53,7 +50,7 @@ class BodyParts {
  private:
   void cut(std::vector<Index>::iterator begin, std::vector<Index>::iterator end, int first,
            int last);
-  void find_near(double reach);
+  void find_near(double reach, const VecX& v_free);
   void refresh(VecX& v);
 
   Team& team_;
@@ -69,7 +66,8 @@ class BodyParts {
   std::vector<RowName> names_;
   std::vector<int> others_;
   std::vector<std::vector<Index>> send_, receive_;  // dynamic bodies, by `others_`
-  std::vector<std::vector<double>> out_, in_;
+  /// Their velocities as both sides know them: v_free at first.
+  std::vector<std::vector<double>> sent_, received_;
 };
 
 }  // namespace orthant::internal

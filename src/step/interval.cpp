@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "collision/changed_contacts.hpp"
 #include "constraint/medium.hpp"
 #include "force/held_spin.hpp"
 #include "orthant/base/parallel.hpp"
@@ -190,14 +189,14 @@ bool assemble_free_motion(StepRun& run, double dt, Assembly& out) {
 }
 
 void find_near_contacts(StepRun& run, double dt, bool either, Detected& out,
-                        std::span<const unsigned char> of) {
+                        const BodyFilter& filter) {
   const Timer timer;
   const VecX& v_free = out.assembly.v_free;
   find_motion(run, dt, v_free, out.motion);
   CollisionSettings settings = collision_settings(run);
   settings.either = either;
   CollisionWorkspace& work = run.work.collision;
-  find_changed_contacts(run.model, run.parameters, run.x.q, out.motion, of, settings, work,
+  find_changed_contacts(run.model, run.parameters, run.x.q, out.motion, filter, settings, work,
                         out.contacts);
   find_flexible_contacts(run.model, run.parameters, run.x.q, out.motion, {&run.x.v, &v_free, dt},
                          settings, work, out.contacts);

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <optional>
 
-#include "collision/changed_contacts.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/constraint/joint_rows.hpp"
 #include "step/body_parts.hpp"
@@ -76,16 +75,14 @@ void measure_trial(StepRun& run, int round, Trial& trial) {
                                    .periodic = run.settings.periodic,
                                    .last = work.last_normals};
   const BodyParts* const parts = work.parts;
+  const BodyFilter here = parts != nullptr ? parts->here() : BodyFilter{};
   if (round == 0 ||
       2 * mark_changed(run.model, work.last_q, trial.q, work.changed) > run.model.bodies().size()) {
-    const std::span<const unsigned char> own =
-        parts != nullptr ? parts->own() : std::span<const unsigned char>();
-    find_changed_contacts(run.model, run.parameters, trial.q, {}, own, settings, collision,
+    find_changed_contacts(run.model, run.parameters, trial.q, {}, here, settings, collision,
                           trial.contacts);
   } else {
-    if (parts != nullptr) parts->forget_unknown(work.changed);
-    find_changed_contacts(run.model, run.parameters, trial.q, {}, work.changed, settings, collision,
-                          trial.contacts);
+    find_changed_contacts(run.model, run.parameters, trial.q, {}, {work.changed, here.known},
+                          settings, collision, trial.contacts);
     if (parts != nullptr) std::erase_if(contacts, [&](const Contact& c) { return !parts->has(c); });
     const auto found = static_cast<std::ptrdiff_t>(contacts.size());
     for (const Contact& c : work.touching)
@@ -245,7 +242,7 @@ std::optional<BodyParts> share_out(StepRun& run) {
     return {};
   std::optional<BodyParts> parts(std::in_place, *all, run, free.v_free, run.settings.h);
   const TeamScope alone(nullptr);
-  find_near_contacts(run, run.settings.h, false, detected, parts->own());
+  find_near_contacts(run, run.settings.h, false, detected, parts->here());
   const auto rows = std::ranges::count_if(detected.contacts.contacts,
                                           [&](const Contact& c) { return parts->is_counted(c); });
   if (parts->sum(rows) < kManyRows) parts.reset();

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "collision/changed_contacts.hpp"
 #include "collision/shape_measures.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/constraint/assemble.hpp"
@@ -136,10 +137,9 @@ void measure_energy(StepRun& run, bool contacts_known);
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 /// H, k and v_free of the next dt. False: H is singular.
 bool assemble_free_motion(StepRun& run, double dt, Assembly& out);
-/// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings. `of`: by
-/// body, whose contacts; empty: all.
+/// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings.
 void find_near_contacts(StepRun& run, double dt, bool either, Detected& out,
-                        std::span<const unsigned char> of = {});
+                        const BodyFilter& filter = {});
 /// Both.
 bool detect(StepRun& run, double dt, Detected& out);
 

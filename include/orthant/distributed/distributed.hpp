@@ -48,6 +48,7 @@ struct DistributedCounts {
   std::int64_t reductions = 0;              ///< small sums and maxima over all
   /// Of the whole state (frames, checkpoints, cuts); of a team all that everyone is to know.
   std::int64_t gathers = 0, gathered_bytes = 0;
+  std::int64_t state_bytes = 0;  ///< of the latter: the state at the end of a step in parts
   double imbalance =
       0;  ///< of the last cut: contacts and bodies of the fullest rank over the mean - 1
 };
