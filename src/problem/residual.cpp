@@ -487,10 +487,12 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
       const double own = std::max(norm(momentum.data() + at, m), largest[part]);
       const double most = std::max(norm(size.data() + at, m), largest[part]);
       for (Index c = 0; c < m; ++c) {
+        const double wrong = std::abs(error[at + c]);
+        // What it is measured by is no less than `own`: not the worst, with room for rounding.
+        if (2 * wrong <= out.balance * own) continue;
         double load = 0;
         for (Index d = 0; d < m; ++d)
           if (coupled(part + c, part + d)) load += size[at + d];
-        const double wrong = std::abs(error[at + c]);
         const bool nothing = wrong <= 4 * kEpsilon * load;
         const double beside = nothing ? most : std::min(kLoads * own + kUnseen * load, most);
         double rho = ratio(wrong, beside);

@@ -167,6 +167,9 @@ class Ranks(unittest.TestCase):
     def test_killed_ranks_of_rods_lose_nothing_before_the_checkpoint(self):
         self.kill_ranks(RODS, "60")
 
+    def test_killed_ranks_of_rods_in_parts_lose_nothing_before_the_checkpoint(self):
+        self.kill_ranks(MANY_RODS, "30")
+
     def kill_ranks(self, scene, steps):
         scene = [*scene[:-1], steps, "--set", "record.checkpoint_every=5"]
         dice = random.Random(KILL_SEED)
