@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/exact_sum.hpp"
 #include "orthant/problem/residual.hpp"
@@ -21,10 +22,16 @@ struct PartResidual {
   Residual whole() const;
 };
 
+/// Law blocks and velocity blocks that miss the tolerance each by itself.
+struct Misses {
+  double tolerance = 0;
+  std::vector<unsigned char> rows, bodies;
+};
+
 /// `bodies`: by velocity block, those all of whose rows are here; `rows`: by law block, those whose
 /// energy is counted here. Empty: all. No bilateral rows. Leaves w in the workspace.
 PartResidual judge_part(const CanonicalProblem& problem, const ProblemScale& scale,
                         const Solution& answer, std::span<const unsigned char> bodies,
-                        std::span<const unsigned char> rows, JudgeWorkspace& work);
+                        std::span<const unsigned char> rows, JudgeWorkspace& work, Misses& misses);
 
 }  // namespace orthant

@@ -271,6 +271,11 @@ double motion_of(const CanonicalProblem& p, const ProblemScale& scale, const Vec
   return std::sqrt(square);
 }
 
+/// What is not above this needs no second look.
+double least_of_note(double worst, const Misses* misses) {
+  return misses != nullptr ? std::min(worst, misses->tolerance) : worst;
+}
+
 /// The most work that a block does although it must not.
 struct ForbiddenWork {
   double most = 0;
@@ -281,7 +286,12 @@ struct ForbiddenWork {
 /// the energy that block c has to do with.
 template <class Energy>
 ForbiddenWork judge_laws(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                         JudgeWorkspace& work, Residual& out, Energy&& energy) {
+                         JudgeWorkspace& work, Residual& out, Misses* misses, Energy&& energy) {
+  const auto found = [&](Index c, double rho) {
+    if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+    if (misses != nullptr && !(rho <= misses->tolerance))
+      misses->rows[static_cast<std::size_t>(c)] = 1;
+  };
   work.w = p.b;
   // Scratch of the balance, which comes after.
   VecX &speeds = work.error, &impulses = work.size;
@@ -313,25 +323,22 @@ ForbiddenWork judge_laws(const CanonicalProblem& p, const ProblemScale& scale, c
       double shifted[kMaxLawDim];
       shifted_velocity(entry_law, w + first, shifted);
       const double error = distance_to_law(entry_law, lambda, shifted, scale.tau.data() + row);
-      double rho = ratio(error, impulse + tau * speed);
-      if (!(rho <= out.complementarity)) {
+      const double known = least_of_note(out.complementarity, misses);
+      if (!(ratio(error, impulse + tau * speed) <= known)) {
         // Only where it might be the worst: most blocks never come here.
         const double motion = motion_of(p, scale, x.v, c, first, dim);
-        rho = ratio(error, impulse + tau * (speed + kUnseen * motion));
-        if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+        found(c, ratio(error, impulse + tau * (speed + kUnseen * motion)));
       }
       const double own = (impulse + tau * speed) * speed;
-      const double least = std::min(forbidden.most, kLoads * out.complementarity * own);
+      const double least = std::min(forbidden.most, kLoads * known * own);
       const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, least);
       energy(c, own);
       if (done > forbidden.most) forbidden = {done, c};
       // The same beside the energy of the block alone, of which rounding of λ is no part.
-      if (done > kLoads * out.complementarity * own &&
-          tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
+      if (done > kLoads * known * own && tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
         const double motion = motion_of(p, scale, x.v, c, first, dim);
         const double all = (impulse + tau * speed) * (speed + kUnseen * motion);
-        rho = ratio(done, kLoads * all);
-        if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+        found(c, ratio(done, kLoads * all));
       }
     }
     at += law.dim;
@@ -344,7 +351,7 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
                   JudgeWorkspace& work, Residual& out) {
   double energy = 0;
   const ForbiddenWork forbidden =
-      judge_laws(p, scale, x, work, out, [&](Index, double own) { energy += own; });
+      judge_laws(p, scale, x, work, out, nullptr, [&](Index, double own) { energy += own; });
   // A light body under a heavy one: τ_c w_c is nothing beside the load λ_c, however wrong w_c is.
   // The work λ_c w_c is not, and it has one unit for all blocks.
   const double done = ratio(forbidden.most, energy);
@@ -436,8 +443,8 @@ void begin_balance(const CanonicalProblem& p, Index i, const VecX& v, VecX& erro
 /// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
 /// the entry. Leaves Σ|terms| in `size`, entry by entry. `bodies`: those judged; empty: all.
 void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                   JudgeWorkspace& work, Residual& out,
-                   std::span<const unsigned char> bodies = {}) {
+                   JudgeWorkspace& work, Residual& out, std::span<const unsigned char> bodies = {},
+                   Misses* misses = nullptr) {
   if (p.velocity_count() == 0) return;
   VecX &error = work.error, &size = work.size, &momentum = work.v;
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
@@ -489,17 +496,20 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
       for (Index c = 0; c < m; ++c) {
         const double wrong = std::abs(error[at + c]);
         // What it is measured by is no less than `own`: not the worst, with room for rounding.
-        if (2 * wrong <= out.balance * own) continue;
+        const double known = least_of_note(out.balance, misses);
+        if (2 * wrong <= known * own) continue;
         double load = 0;
         for (Index d = 0; d < m; ++d)
           if (coupled(part + c, part + d)) load += size[at + d];
         const bool nothing = wrong <= 4 * kEpsilon * load;
         const double beside = nothing ? most : std::min(kLoads * own + kUnseen * load, most);
         double rho = ratio(wrong, beside);
-        if (!(rho <= out.balance))  // only where it might be the worst
+        if (!(rho <= known))  // only where it might be the worst
           rho = ratio(wrong,
                       beside + kUnseen * momentum_across(p.H, scale.weight, momentum, i, part + c));
         if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
+        if (misses != nullptr && !(rho <= misses->tolerance))
+          misses->bodies[static_cast<std::size_t>(i)] = 1;
       }
     }
   }
@@ -693,15 +703,17 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
 
 PartResidual judge_part(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                         std::span<const unsigned char> bodies, std::span<const unsigned char> rows,
-                        JudgeWorkspace& work) {
+                        JudgeWorkspace& work, Misses& misses) {
   PartResidual part;
   Residual out;
+  misses.rows.assign(static_cast<std::size_t>(p.block_count()), 0);
+  misses.bodies.assign(static_cast<std::size_t>(p.H.block_count()), 0);
   if (is_usable(p, x)) {
-    part.work = judge_laws(p, scale, x, work, out, [&](Index c, double energy) {
-                  if (rows.empty() || rows[static_cast<std::size_t>(c)] != 0)
-                    part.energy.add(energy);
-                }).most;
-    judge_balance(p, scale, x, work, out, bodies);
+    const auto count = [&](Index c, double energy) {
+      if (rows.empty() || rows[static_cast<std::size_t>(c)] != 0) part.energy.add(energy);
+    };
+    part.work = judge_laws(p, scale, x, work, out, &misses, count).most;
+    judge_balance(p, scale, x, work, out, bodies, &misses);
   } else {
     out.balance = std::numeric_limits<double>::infinity();
   }

@@ -24,7 +24,7 @@ struct SentRow {
   double values[12];
 };
 struct SentBody {
-  Index block, unused;
+  Index block, fresh;
   double v[6];
 };
 
@@ -72,8 +72,8 @@ struct Gathered {
   }
 };
 
-SentBody sent_body(const VecX& v, Index block, Index begin) {
-  SentBody body{block, 0, {}};
+SentBody sent_body(const VecX& v, Index block, Index begin, bool fresh) {
+  SentBody body{block, fresh ? 1 : 0, {}};
   std::copy_n(v.data() + begin, 6, body.v);
   return body;
 }
@@ -103,6 +103,7 @@ void append_rows(const std::vector<SentRow>& rows, CanonicalProblem& p, VecX& la
 
 struct FewRowsWork {
   std::vector<unsigned char> taken, fresh, counted;
+  Misses misses;
   Solution start;
   VecX impulse;
   // Islands with bodies of several members.
@@ -118,7 +119,7 @@ namespace {
 /// What members tell each other in a round.
 struct Look {
   PartResidual residual;
-  std::int64_t fresh = 0, iterations = 0;
+  std::int64_t taken = 0, iterations = 0;
   double hardest = -1;
   Method method = Method::Automatic;  // of the hardest island
 };
@@ -136,7 +137,7 @@ class FewRows {
 
   bool run() {
     own_.start = x_;
-    const double tolerance = islands_.settings.tolerance;
+    const double tolerance = own_.misses.tolerance = islands_.settings.tolerance;
     x_.lambda = x_.lambda.cwiseMax(0.0);
     own_.taken.assign(static_cast<std::size_t>(p_.row_count()), 0);
     own_.counted.assign(part_ != nullptr ? own_.taken.size() : 0, 0);
@@ -148,10 +149,11 @@ class FewRows {
       p_.D.multiply_transpose_add(1, x_.lambda, own_.impulse);
       islands_.inverse.solve(own_.impulse, x_.v);
       if (part_ != nullptr) part_->refresh(x_.v);
+      std::ranges::fill(own_.taken, 0);
       look();
     }
     for (int round = 0; residual_.value > tolerance; ++round) {
-      if (round == kMaxRounds || seen_.fresh == 0 || !solve()) return give_up();
+      if (round == kMaxRounds || seen_.taken == 0 || !solve()) return give_up();
       look();
     }
     report_.residual = residual_;
@@ -170,7 +172,8 @@ class FewRows {
     return false;
   }
 
-  /// The judge of all rows; those left out that push or overlap come in.
+  /// The judge of all rows. Those left out that push or overlap come in; fresh are those that miss
+  /// the tolerance, or whose bodies do.
   void look() {
     const std::span<const unsigned char> bodies =
         part_ != nullptr ? part_->own : std::span<const unsigned char>();
@@ -179,13 +182,15 @@ class FewRows {
     seen.iterations = report_.iterations;
     seen.hardest = totals_.hardest;
     seen.method = totals_.method;
-    seen.residual = judge_part(p_, work_.scale, x_, bodies, own_.counted, work_.judge);
-    own_.fresh.assign(own_.taken.size(), 0);
+    seen.residual = judge_part(p_, work_.scale, x_, bodies, own_.counted, work_.judge, own_.misses);
+    own_.fresh = own_.misses.rows;
     for (std::size_t c = 0; c < own_.taken.size(); ++c) {
       const auto i = static_cast<Index>(c);
+      for (const BlockRows::Entry& entry : p_.D.entries(i))
+        own_.fresh[c] |= own_.misses.bodies[static_cast<std::size_t>(entry.block)];
       if (own_.taken[c] != 0 || !(x_.lambda[i] > 0 || work_.judge.w[i] < 0)) continue;
-      own_.fresh[c] = 1;
-      ++seen.fresh;
+      own_.taken[c] = 1;
+      ++seen.taken;
     }
     if (part_ != nullptr) {
       const std::vector<std::byte> all = part_->team.gather(std::as_bytes(std::span(&seen, 1)));
@@ -194,7 +199,7 @@ class FewRows {
         Look other;
         take(at, other);
         seen.residual.add(other.residual);
-        seen.fresh += other.fresh;
+        seen.taken += other.taken;
         seen.iterations += other.iterations;
         if (other.hardest > seen.hardest) seen.hardest = other.hardest, seen.method = other.method;
       }
@@ -211,7 +216,6 @@ class FewRows {
 
   /// False: an island is too large to be solved by one.
   bool solve() {
-    for (std::size_t c = 0; c < own_.taken.size(); ++c) own_.taken[c] |= own_.fresh[c];
     find_islands(p_, work_.split, own_.taken);
     report_.island_count = work_.split.count;
     std::size_t largest = 0;
@@ -262,7 +266,9 @@ class FewRows {
     }
     for (const Index block : work_.split.velocities_of(i))
       if (part_->own[static_cast<std::size_t>(block)] != 0)
-        own_.border.bodies.push_back(sent_body(x_.v, block, p_.H.block_begin(block)));
+        own_.border.bodies.push_back(
+            sent_body(x_.v, block, p_.H.block_begin(block),
+                      own_.misses.bodies[static_cast<std::size_t>(block)] != 0));
   }
 
   void build_border() {
@@ -301,7 +307,12 @@ class FewRows {
   void solve_border() {
     (void)own_.inverse.factorize(own_.problem.H);  // as that of all bodies was
     std::vector<unsigned char> fresh;
-    for (const SentRow& row : own_.border.rows) fresh.push_back(row.fresh != 0 ? 1 : 0);
+    for (Index c = 0; c < own_.problem.row_count(); ++c) {
+      bool misses = own_.border.rows[static_cast<std::size_t>(c)].fresh != 0;
+      for (const BlockRows::Entry& entry : own_.problem.D.entries(c))
+        misses = misses || own_.border.bodies[static_cast<std::size_t>(entry.block)].fresh != 0;
+      fresh.push_back(misses ? 1 : 0);
+    }
     Islands border{own_.problem,   own_.inverse,         islands_.settings,  islands_.limits,
                    islands_.start, islands_.closed_form, own_.solver.impl(), fresh};
     SolveReport report;
@@ -366,7 +377,7 @@ void gather_whole(const CanonicalProblem& p, const ProblemPart& part, const Solu
           sent_row(p, c, part.names[static_cast<std::size_t>(c)], 0, x.lambda[c], false));
   for (Index block = 0; block < p.H.block_count(); ++block)
     if (part.own[static_cast<std::size_t>(block)] != 0)
-      all.bodies.push_back(sent_body(x.v, block, p.H.block_begin(block)));
+      all.bodies.push_back(sent_body(x.v, block, p.H.block_begin(block), false));
   all.gather(part.team);
   out.problem.H = p.H;
   out.problem.k = p.k;
