@@ -6,8 +6,9 @@
 // into parts, and a rank finds the contacts, fills the rows and sweeps the cells of its part alone,
 // with copies of the bodies of others that are near (ghosts). The cells of a sweep are those of a
 // run in one process, and sums over ranks are exact. A step that is no crowd of contacts in cells
-// is made whole on every rank. RankTeam, for everything else: every rank makes the whole run, and
-// the narrow phase, islands and the iterations of large frictionless islands are shared out.
+// is made whole on every rank. RankTeam, for everything else: every rank makes the whole run. Steps
+// of many bodies without overlap are shared out by bodies; of others the narrow phase, islands and
+// the iterations of large frictionless islands.
 // docs/scale.md has the methods, their cost and their limits.
 #pragma once
 
