@@ -309,6 +309,16 @@ int explain_step(const RunCommandOptions& options) {
   return report.outcome == Outcome::Converged ? kSuccess : kNotConverged;
 }
 
+#if defined(ORTHANT_HAS_MPI)
+
+/// On ranks the first one tells, of the step as one process makes it: the same numbers.
+int explain_once(const RunCommandOptions& options) {
+  const MpiSession mpi;
+  return mpi.rank() == 0 ? explain_step(options) : kSuccess;
+}
+
+#endif
+
 }  // namespace
 
 void add_run(Program& program) {
@@ -352,6 +362,9 @@ void add_run(Program& program) {
       "Example:\n  orthant run scene.yaml -o run --time 5 --set slope=0.4\n"
       "  orthant run --resume -o run\n");
   command.run([options] {
+#if defined(ORTHANT_HAS_MPI)
+    if (options->explain > 0 && MpiSession::launched()) return explain_once(*options);
+#endif
     if (options->explain > 0) return explain_step(*options);
 #if defined(ORTHANT_HAS_MPI)
     if (MpiSession::launched()) return run_ranks(*options);

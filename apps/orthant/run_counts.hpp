@@ -18,9 +18,12 @@ inline std::string counts_text(const DistributedCounts& c, int ranks) {
   if (c.cuts == 0 && c.whole_steps == 0)
     return fmt::format(
         "{} ranks; rank 0 sent {:.1f} messages ({:.4g} kB) to neighbours and {:.1f} ({:.4g} kB) to "
-        "all in each of {} steps",
+        "all in each of {} steps; {} of them in parts{}",
         ranks, per_step(c.messages), 1e-3 * per_step(c.bytes), per_step(c.gathers),
-        1e-3 * per_step(c.gathered_bytes), c.steps);
+        1e-3 * per_step(c.gathered_bytes), c.steps, c.parted,
+        c.parted > 0 ? fmt::format(", imbalance {:.1f} %, {:.4g} kB to all the state at their ends",
+                                   100 * c.imbalance, 1e-3 * per_step(c.state_bytes))
+                     : std::string());
   return fmt::format(
       "{} ranks: {} of {} steps shared out, {} cuts, imbalance {:.1f} %; rank 0 sent {:.1f} "
       "messages, {:.1f} kB per step, {:.1f} reductions; {:.1f} kB of state gathered",

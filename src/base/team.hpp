@@ -40,7 +40,11 @@ class Team {
   std::vector<std::byte> gather(std::span<const std::byte> mine);
   bool all_same(std::uint64_t number);
 
-  std::int64_t steps = 0;  ///< made together
+  std::int64_t steps = 0;   ///< made together
+  std::int64_t parted = 0;  ///< of them with the bodies shared out
+  double imbalance = 0;     ///< of the last of these: the heaviest part over the mean - 1
+  /// Of what this member told all of them in these steps: velocities and impulses at their ends.
+  std::int64_t state_bytes = 0;
 
  private:
   int rank_, size_;

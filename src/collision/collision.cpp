@@ -53,7 +53,8 @@ bool is_sorted_by(std::span<T> list, const Before& before) {
   return sorted;
 }
 
-void order_shapes(const Model& model, CollisionWorkspace& work) {
+void order_shapes(const Model& model, std::span<const unsigned char> known,
+                  CollisionWorkspace& work) {
   const auto shapes = model.shapes();
   const auto before = [&](Index i, Index j) {
     const BodyUid a = model.body(shapes[i].body).uid, b = model.body(shapes[j].body).uid;
@@ -63,7 +64,8 @@ void order_shapes(const Model& model, CollisionWorkspace& work) {
   thread_local std::vector<Index> planes;
   planes.clear();
   for (std::size_t i = 0; i < shapes.size(); ++i)
-    (is_half_space(shapes[i]) ? planes : work.order).push_back(static_cast<Index>(i));
+    if (known.empty() || known[index_of(shapes[i].body)] != 0)
+      (is_half_space(shapes[i]) ? planes : work.order).push_back(static_cast<Index>(i));
   work.bounded = static_cast<Index>(work.order.size());
   work.order.insert(work.order.end(), planes.begin(), planes.end());
   const std::span all(work.order);
@@ -570,15 +572,15 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
   search(points);
 }
 
-/// All contacts; `changed` by body, or empty: all of them.
 void find(const Model& model, const Parameters& parameters, const VecX& q,
-          std::span<const BodyMotion> motion, std::span<const unsigned char> changed,
+          std::span<const BodyMotion> motion, const BodyFilter& filter,
           const CollisionSettings& settings, CollisionWorkspace& work, ContactSet& contacts) {
   if (settings.sub_spheres < 1 || settings.sub_spheres > kMaxSubSpheres)
     throw Error("collision settings.sub_spheres", "must be in [1, " +
                                                       std::to_string(kMaxSubSpheres) + "], got " +
                                                       std::to_string(settings.sub_spheres));
-  order_shapes(model, work);
+  const std::span<const unsigned char> changed = filter.changed;
+  order_shapes(model, filter.known, work);
   place_shapes(model, parameters, q, motion, changed, settings, work);
   wrap_boxes(model, settings.periodic, work);
   work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);
@@ -618,10 +620,10 @@ void find_contacts(const Model& model, const Parameters& parameters, const VecX&
 }
 
 void find_changed_contacts(const Model& model, const Parameters& parameters, const VecX& q,
-                           std::span<const unsigned char> changed,
+                           std::span<const BodyMotion> motion, const BodyFilter& filter,
                            const CollisionSettings& settings, CollisionWorkspace& work,
                            ContactSet& contacts) {
-  find(model, parameters, q, {}, changed, settings, work, contacts);
+  find(model, parameters, q, motion, filter, settings, work, contacts);
 }
 
 ContactPoint shape_distance(const Model& model, const Parameters& parameters, const VecX& q,

@@ -419,6 +419,9 @@ void RankTeam::together(const std::function<void()>& work) {
 DistributedCounts RankTeam::counts() const {
   DistributedCounts counts = impl_->counts;
   counts.steps = impl_->ranks.steps;
+  counts.parted = impl_->ranks.parted;
+  counts.imbalance = impl_->ranks.imbalance;
+  counts.state_bytes = impl_->ranks.state_bytes;
   return counts;
 }
 

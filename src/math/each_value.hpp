@@ -28,6 +28,13 @@ void each_value(const VelocityMatrix& H, Visit&& visit) {
 
 /// |h_ii|; ones for an operator.
 inline void diagonal_of(const VelocityMatrix& H, VecX& diagonal) {
+  if (H.kind() == VelocityMatrix::Kind::BlockDiagonal) {
+    diagonal.resize(H.rows());
+    for (Index i = 0; i < H.block_count(); ++i)
+      for (Index r = 0, n = H.block_size(i); r < n; ++r)
+        diagonal[H.block_begin(i) + r] = std::abs(H.block(i)[r * n + r]);
+    return;
+  }
   diagonal.setConstant(H.rows(), H.kind() == VelocityMatrix::Kind::Operator ? 1.0 : 0.0);
   each_value(H, [&](Index r, Index c, double a) {
     if (r == c) diagonal[r] = std::abs(a);

@@ -6,11 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "math/each_value.hpp"
 #include "math/law_kernel.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/error.hpp"
+#include "orthant/base/parallel.hpp"
 #include "orthant/math/velocity_solver.hpp"
+#include "problem/judge_part.hpp"
 
 namespace orthant {
 namespace {
@@ -32,99 +33,7 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// its motion away.
 constexpr double kVanishing = 1e-150;
 
-/// Multiply-adds that the diagonal of N may cost where every row takes a sparse solve.
-constexpr double kDiagonalWork = 2e7;
-
-/// D_r diag(H)⁻¹ D_rᵀ for row r of row block i of D: a lower bound of the entry of N.
-double diagonal_estimate(const CanonicalProblem& p, Index i, Index r) {
-  const double* a = p.D.values(i);
-  double sum = 0;
-  for (const auto& entry : p.D.entries(i)) {
-    for (Index c = 0; c < entry.width; ++c) {
-      const double value = a[r * entry.width + c];
-      sum += value * value / p.H.sparse_matrix().coeff(entry.column + c, entry.column + c);
-    }
-    a += static_cast<std::ptrdiff_t>(p.D.dim(i)) * entry.width;
-  }
-  return sum;
-}
-
-/// Diagonal of N = D H⁻¹ Dᵀ + F, row by row. A large sparse H (many finite elements, many contacts)
-/// is replaced by its own diagonal: τ is a yardstick, not part of the answer. Joints are left out:
-/// the effective mass of a body in a mechanism is at least its own.
-void delassus_diagonal(const CanonicalProblem& p, const VelocitySolver& inverse, VecX& diagonal) {
-  diagonal.setZero(p.row_count());
-  VecX column, x;
-  if (!inverse.is_block_diagonal() && !p.D.empty()) column = VecX::Zero(p.velocity_count());
-  const bool estimate = p.H.kind() == VelocityMatrix::Kind::Sparse &&
-                        static_cast<double>(p.row_count()) * inverse.solve_work() > kDiagonalWork;
-  for (Index i = 0; i < p.D.row_block_count(); ++i) {
-    const Index d = p.D.dim(i), at = p.D.row_begin(i);
-    for (Index r = 0; r < d; ++r) {
-      const double* a = p.D.values(i);
-      double sum = 0;
-      if (inverse.is_block_diagonal()) {
-        for (const auto& entry : p.D.entries(i)) {
-          double y[kMaxVelocityBlock];
-          const double* row = a + r * entry.width;
-          std::copy(row, row + entry.width, y);
-          inverse.solve_block(entry.block, y);
-          for (Index c = 0; c < entry.width; ++c) sum += row[c] * y[c];
-          a += static_cast<std::ptrdiff_t>(d) * entry.width;
-        }
-      } else if (estimate) {
-        sum = diagonal_estimate(p, i, r);
-      } else {
-        column.setZero();
-        for (const auto& entry : p.D.entries(i)) {
-          for (Index c = 0; c < entry.width; ++c)
-            column[entry.column + c] += a[r * entry.width + c];
-          a += static_cast<std::ptrdiff_t>(d) * entry.width;
-        }
-        sum = inverse.inverse_square(column, x);
-      }
-      diagonal[at + r] += sum;
-    }
-  }
-  for (Index i = 0; i < p.F.row_block_count(); ++i) {
-    const double* f = p.F.find(i, i);
-    const Index d = p.F.dim(i);
-    for (Index r = 0; f && r < d; ++r) diagonal[p.F.row_begin(i) + r] += f[r * d + r];
-  }
-}
-
-/// A row whose diagonal of N vanishes (the sliding speed of a friction pyramid, a saddle point in a
-/// circuit) takes its step from the rows it is coupled with, so that the scaled coupling is one:
-/// τ_i = 1 / max_j (|N_ij| |N_ji| or the larger squared) τ_j. That keeps the judge free of units.
-void borrow_steps(const CanonicalProblem& p, VecX& best, VecX& tau) {
-  for (int round = 0; round < 8; ++round) {
-    if ((tau.array() != 0).all()) break;
-    best.setZero(tau.size());
-    for (Index i = 0; i < p.F.row_block_count(); ++i) {
-      const double* f = p.F.values(i);
-      const Index d = p.F.dim(i);
-      for (const auto& entry : p.F.entries(i)) {
-        for (Index r = 0; r < d; ++r) {
-          for (Index c = 0; c < entry.width; ++c) {
-            const Index row = p.F.row_begin(i) + r, column = entry.column + c;
-            const double coupling = f[r * entry.width + c] * f[r * entry.width + c];
-            if (tau[row] == 0) best[row] = std::max(best[row], coupling * tau[column]);
-            if (tau[column] == 0) best[column] = std::max(best[column], coupling * tau[row]);
-          }
-        }
-        f += static_cast<std::ptrdiff_t>(d) * entry.width;
-      }
-    }
-    bool changed = false;
-    for (Index i = 0; i < tau.size(); ++i) {
-      if (tau[i] == 0 && best[i] > 0) tau[i] = 1 / best[i], changed = true;
-    }
-    if (!changed) break;
-  }
-  for (Index i = 0; i < tau.size(); ++i) {
-    if (tau[i] == 0 || !std::isfinite(tau[i])) tau[i] = 1;
-  }
-}
+constexpr std::size_t kRowGrain = 1024, kBodyGrain = 1024;
 
 /// w~ = w + shift(w) e_n
 void shifted_velocity(const Law& law, const double* w, double* shifted) {
@@ -270,17 +179,41 @@ double motion_of(const CanonicalProblem& p, const ProblemScale& scale, const Vec
   return std::sqrt(square);
 }
 
-/// w = D v + F λ + b and, block by block, how far (λ, w) is from its law.
-void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                  JudgeWorkspace& work, Residual& out) {
+/// What is not above this needs no second look.
+double least_of_note(double worst, const Misses* misses) {
+  return misses != nullptr ? std::min(worst, misses->tolerance) : worst;
+}
+
+/// The most work that a block does although it must not.
+struct ForbiddenWork {
+  double most = 0;
+  Index block = -1;
+};
+
+/// What judge_laws() looks at: w begins as b.
+void begin_laws(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                JudgeWorkspace& work) {
   work.w = p.b;
   // Scratch of the balance, which comes after.
   VecX &speeds = work.error, &impulses = work.size;
   if (!p.D.empty()) speeds = x.v.cwiseAbs() + scale.v_free.cwiseAbs();
   if (!p.F.empty()) impulses = x.lambda.cwiseAbs();
-  Index at = 0, hardest = -1;
-  double most = 0, energy = 0;
-  for (Index c = 0; c < p.block_count(); ++c) {
+}
+
+/// Law blocks [begin, end), whose first row is `at`: w = D v + F λ + b and, block by block, how far
+/// (λ, w) is from its law. energy(c, e) is told of the energy that block c has to do with.
+template <class Energy>
+ForbiddenWork judge_laws(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                         Index begin, Index end, Index at, JudgeWorkspace& work, Residual& out,
+                         Misses* misses, Energy&& energy) {
+  const VecX &speeds = work.error, &impulses = work.size;
+  const auto found = [&](Index c, double rho) {
+    if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+    if (misses != nullptr && !(rho <= misses->tolerance))
+      misses->rows[static_cast<std::size_t>(c)] = 1;
+  };
+  ForbiddenWork forbidden;
+  for (Index c = begin; c < end; ++c) {
     const Law& law = p.laws[c];
     double* w = work.w.data() + at;
     double terms[kMaxLawDim];
@@ -298,39 +231,46 @@ void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const So
       const double speed = norm(terms + first, dim);
       // A limit far from its stop, as most are.
       if (law.kind == LawKind::Orthant && impulse == 0 && w[first] >= 0) {
-        energy += tau * speed * speed;
+        energy(c, tau * speed * speed);
         continue;
       }
       double shifted[kMaxLawDim];
       shifted_velocity(entry_law, w + first, shifted);
       const double error = distance_to_law(entry_law, lambda, shifted, scale.tau.data() + row);
-      double rho = ratio(error, impulse + tau * speed);
-      if (!(rho <= out.complementarity)) {
+      const double known = least_of_note(out.complementarity, misses);
+      if (!(ratio(error, impulse + tau * speed) <= known)) {
         // Only where it might be the worst: most blocks never come here.
         const double motion = motion_of(p, scale, x.v, c, first, dim);
-        rho = ratio(error, impulse + tau * (speed + kUnseen * motion));
-        if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+        found(c, ratio(error, impulse + tau * (speed + kUnseen * motion)));
       }
       const double own = (impulse + tau * speed) * speed;
-      const double least = std::min(most, kLoads * out.complementarity * own);
+      const double least = std::min(forbidden.most, kLoads * known * own);
       const double done = forbidden_work(entry_law, lambda, shifted, impulse, error, tau, least);
-      energy += own;
-      if (done > most) most = done, hardest = c;
+      energy(c, own);
+      if (done > forbidden.most) forbidden = {done, c};
       // The same beside the energy of the block alone, of which rounding of λ is no part.
-      if (done > kLoads * out.complementarity * own &&
-          tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
+      if (done > kLoads * known * own && tau * norm(shifted, dim) > 16 * kEpsilon * impulse) {
         const double motion = motion_of(p, scale, x.v, c, first, dim);
         const double all = (impulse + tau * speed) * (speed + kUnseen * motion);
-        rho = ratio(done, kLoads * all);
-        if (!(rho <= out.complementarity)) out.complementarity = rho, out.worst_block = c;
+        found(c, ratio(done, kLoads * all));
       }
     }
     at += law.dim;
   }
+  return forbidden;
+}
+
+/// judge_laws() of a whole problem.
+void judge_blocks(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                  JudgeWorkspace& work, Residual& out) {
+  double energy = 0;
+  begin_laws(p, scale, x, work);
+  const ForbiddenWork forbidden = judge_laws(p, scale, x, 0, p.block_count(), 0, work, out, nullptr,
+                                             [&](Index, double own) { energy += own; });
   // A light body under a heavy one: τ_c w_c is nothing beside the load λ_c, however wrong w_c is.
   // The work λ_c w_c is not, and it has one unit for all blocks.
-  const double done = ratio(most, energy);
-  if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = hardest;
+  const double done = ratio(forbidden.most, energy);
+  if (!(done <= out.complementarity)) out.complementarity = done, out.worst_block = forbidden.block;
 }
 
 /// Which entries of velocity block i share a rounding error. In a block-diagonal H those that the
@@ -395,13 +335,27 @@ void subtract_terms(const BlockRows& A, const VecX& impulse, VecX& error, VecX& 
   }
 }
 
-/// error = Hv − Cᵀγ − Dᵀλ − k. A body is measured by its own momentum |Hv| + |k|, linear and
-/// angular entries (three each, which differ in units) apart, once what presses on it is larger
-/// than kLoads times that. Of the load only rounding is then forgiven, and only of what acts along
-/// the entry. Leaves Σ|terms| in `size`, entry by entry.
-void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
-                   JudgeWorkspace& work, Residual& out) {
-  if (p.velocity_count() == 0) return;
+bool is_judged(std::span<const unsigned char> bodies, Index i) {
+  return bodies.empty() || bodies[static_cast<std::size_t>(i)] != 0;
+}
+
+/// error = Hv − k and size = momentum = |Hv| + |k| of a velocity block; Size 0: any.
+template <int Size>
+void begin_body(const CanonicalProblem& p, Index i, const VecX& v, VecX& error, VecX& size,
+                VecX& momentum) {
+  const Index at = p.H.block_begin(i), n = Size > 0 ? Size : p.H.block_size(i);
+  const double *a = p.H.block(i), *x = v.data() + at;
+  for (Index r = 0; r < n; ++r, a += n) {
+    double sum = 0;
+    for (Index c = 0; c < n; ++c) sum += a[c] * x[c];
+    error[at + r] = sum - p.k[at + r];
+    size[at + r] = momentum[at + r] = std::abs(sum) + std::abs(p.k[at + r]);
+  }
+}
+
+/// error = Hv − Cᵀγ − Dᵀλ − k; leaves Σ|terms| in `size`, entry by entry, and |Hv| + |k| in `v`.
+void begin_balance(const CanonicalProblem& p, const Solution& x,
+                   std::span<const unsigned char> bodies, JudgeWorkspace& work) {
   VecX &error = work.error, &size = work.size, &momentum = work.v;
   if (p.H.kind() == VelocityMatrix::Kind::Sparse) {
     // A stiff body that moves as a whole: the terms of H v are far larger than their sum.
@@ -416,14 +370,37 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
         error[row[e]] += term;
         momentum[row[e]] += std::abs(term);
       }
+    size = momentum;
+    error -= p.k;
+  } else if (p.H.kind() == VelocityMatrix::Kind::BlockDiagonal) {
+    for (VecX* list : {&error, &size, &momentum}) list->resize(p.velocity_count());
+    parallel_for(static_cast<std::size_t>(p.H.block_count()), kBodyGrain,
+                 [&](std::size_t begin, std::size_t end) {
+                   for (auto i = static_cast<Index>(begin); i < static_cast<Index>(end); ++i) {
+                     if (!is_judged(bodies, i)) continue;
+                     if (p.H.block_size(i) == 6)
+                       begin_body<6>(p, i, x.v, error, size, momentum);
+                     else
+                       begin_body<0>(p, i, x.v, error, size, momentum);
+                   }
+                 });
   } else {
     p.H.multiply(x.v, error);
-    momentum = error.cwiseAbs() + p.k.cwiseAbs();
+    size = momentum = error.cwiseAbs() + p.k.cwiseAbs();
+    error -= p.k;
   }
-  size = momentum;
-  error -= p.k;
   subtract_terms(p.C, x.gamma, error, size);
   subtract_terms(p.D, x.lambda, error, size);
+}
+
+/// Velocity blocks [first, last) after begin_balance(). A body is measured by its own momentum
+/// |Hv| + |k|, linear and angular entries (three each, which differ in units) apart, once what
+/// presses on it is larger than kLoads times that. Of the load only rounding is then forgiven, and
+/// only of what acts along the entry. `bodies`: those judged; empty: all.
+void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, Index first, Index last,
+                   std::span<const unsigned char> bodies, const JudgeWorkspace& work, Residual& out,
+                   Misses* misses) {
+  const VecX &error = work.error, &size = work.size, &momentum = work.v;
   // Every row of an operator is a sum over all bodies, whose terms are not seen: a body without
   // forces of its own is measured by the largest of its kind.
   double largest[kMaxVelocityBlock] = {};
@@ -431,7 +408,8 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
     for (Index part = 0; part < p.H.block_size(i); part += 3)
       largest[part] = std::max(largest[part], norm(size.data() + p.H.block_begin(i) + part,
                                                    std::min<Index>(3, p.H.block_size(i) - part)));
-  for (Index i = 0; i < p.H.block_count(); ++i) {
+  for (Index i = first; i < last; ++i) {
+    if (!is_judged(bodies, i)) continue;
     const Index begin = p.H.block_begin(i), n = p.H.block_size(i);
     const Coupling coupled(p.H, i);
     for (Index part = 0; part < n; part += 3) {
@@ -439,20 +417,32 @@ void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const S
       const double own = std::max(norm(momentum.data() + at, m), largest[part]);
       const double most = std::max(norm(size.data() + at, m), largest[part]);
       for (Index c = 0; c < m; ++c) {
+        const double wrong = std::abs(error[at + c]);
+        // What it is measured by is no less than `own`: not the worst, with room for rounding.
+        const double known = least_of_note(out.balance, misses);
+        if (2 * wrong <= known * own) continue;
         double load = 0;
         for (Index d = 0; d < m; ++d)
           if (coupled(part + c, part + d)) load += size[at + d];
-        const double wrong = std::abs(error[at + c]);
         const bool nothing = wrong <= 4 * kEpsilon * load;
         const double beside = nothing ? most : std::min(kLoads * own + kUnseen * load, most);
         double rho = ratio(wrong, beside);
-        if (!(rho <= out.balance))  // only where it might be the worst
+        if (!(rho <= known))  // only where it might be the worst
           rho = ratio(wrong,
                       beside + kUnseen * momentum_across(p.H, scale.weight, momentum, i, part + c));
         if (!(rho <= out.balance)) out.balance = rho, out.worst_body = i;
+        if (misses != nullptr && !(rho <= misses->tolerance))
+          misses->bodies[static_cast<std::size_t>(i)] = 1;
       }
     }
   }
+}
+
+void judge_balance(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                   JudgeWorkspace& work, Residual& out) {
+  if (p.velocity_count() == 0) return;
+  begin_balance(p, x, {}, work);
+  judge_balance(p, scale, 0, p.H.block_count(), {}, work, out, nullptr);
 }
 
 /// What one entry of a row block of C adds to error, size and rounding; Width 0: as many columns as
@@ -594,39 +584,6 @@ void judge_siconos(const CanonicalProblem& p, const ProblemScale& scale, const S
 
 }  // namespace
 
-void scale_of(const CanonicalProblem& p, ScaleWorkspace& work, ProblemScale& scale) {
-  if (!work.inverse.factorize(p.H)) throw Error("problem", "H is singular");
-  scale.v_free.resize(p.velocity_count());
-  work.inverse.solve(p.k, scale.v_free);
-  scale_of(p, work.inverse, work, scale);
-}
-
-void scale_of(const CanonicalProblem& p, const VelocitySolver& inverse, ScaleWorkspace& work,
-              ProblemScale& scale) {
-  diagonal_of(p.H, scale.weight);
-  VecX& diagonal = work.diagonal;
-  delassus_diagonal(p, inverse, diagonal);
-  scale.tau.setZero(p.row_count());
-  Index at = 0;
-  for (const Law& law : p.laws) {
-    const Index dim = law.is_separable() ? 1 : law.dim;
-    for (Index first = 0; first < law.dim; first += dim) {
-      double trace = 0;
-      for (Index r = 0; r < dim; ++r) trace += std::abs(diagonal[at + first + r]);
-      for (Index r = 0; r < dim; ++r) scale.tau[at + first + r] = trace > 0 ? dim / trace : 0.0;
-    }
-    at += law.dim;
-  }
-  borrow_steps(p, work.best, scale.tau);
-}
-
-ProblemScale scale_of(const CanonicalProblem& p) {
-  ScaleWorkspace work;
-  ProblemScale scale;
-  scale_of(p, work, scale);
-  return scale;
-}
-
 Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
                      JudgeWorkspace& work) {
   Residual out;
@@ -638,6 +595,59 @@ Residual judge_quick(const CanonicalProblem& p, const ProblemScale& scale, const
   judge_balance(p, scale, x, work, out);
   judge_bilateral(p, scale, x, work, out);
   out.value = std::max({out.complementarity, out.balance, out.bilateral});
+  return out;
+}
+
+PartResidual judge_part(const CanonicalProblem& p, const ProblemScale& scale, const Solution& x,
+                        std::span<const unsigned char> bodies, std::span<const unsigned char> rows,
+                        JudgeWorkspace& work, Misses& misses) {
+  PartResidual part;
+  const auto blocks = static_cast<std::size_t>(p.block_count()),
+             velocities = static_cast<std::size_t>(p.H.block_count());
+  misses.rows.assign(blocks, 0);
+  misses.bodies.assign(velocities, 0);
+  if (!is_usable(p, x)) {
+    part.balance = std::numeric_limits<double>::infinity();
+    return part;
+  }
+  std::vector<PartResidual> chunks(
+      std::max(chunk_count(blocks, kRowGrain), chunk_count(velocities, kBodyGrain)));
+  begin_laws(p, scale, x, work);
+  parallel_for_chunks(blocks, kRowGrain, [&](std::size_t begin, std::size_t end, std::size_t k) {
+    Residual out;
+    const auto first = static_cast<Index>(begin);
+    const auto count = [&](Index c, double energy) {
+      if (rows.empty() || rows[static_cast<std::size_t>(c)] != 0) chunks[k].energy.add(energy);
+    };
+    chunks[k].work = judge_laws(p, scale, x, first, static_cast<Index>(end), p.D.row_begin(first),
+                                work, out, &misses, count)
+                         .most;
+    chunks[k].complementarity = out.complementarity;
+  });
+  begin_balance(p, x, bodies, work);
+  parallel_for_chunks(velocities, kBodyGrain,
+                      [&](std::size_t begin, std::size_t end, std::size_t k) {
+                        Residual out;
+                        judge_balance(p, scale, static_cast<Index>(begin), static_cast<Index>(end),
+                                      bodies, work, out, &misses);
+                        chunks[k].balance = out.balance;
+                      });
+  for (const PartResidual& chunk : chunks) part.add(chunk);
+  return part;
+}
+
+void PartResidual::add(const PartResidual& other) {
+  complementarity = std::max(complementarity, other.complementarity);
+  balance = std::max(balance, other.balance);
+  work = std::max(work, other.work);
+  energy.add(other.energy);
+}
+
+Residual PartResidual::whole() const {
+  Residual out;
+  out.complementarity = std::max(complementarity, ratio(work, energy.value()));
+  out.balance = balance;
+  out.value = std::max(out.complementarity, out.balance);
   return out;
 }
 

@@ -79,15 +79,23 @@ void collect(const std::vector<Index>& island_of, Index first, Index count, Inde
 
 }  // namespace
 
-void find_islands(const CanonicalProblem& p, IslandSplit& split) {
+void find_islands(const CanonicalProblem& p, IslandSplit& split,
+                  std::span<const unsigned char> taken) {
+  const auto is_taken = [&](Index block) {
+    return taken.empty() || taken[static_cast<std::size_t>(block)] != 0;
+  };
   const Index blocks = p.block_count(), joints = p.C.row_block_count(),
               velocities = p.H.block_count();
   const Index rows = blocks + joints, nodes = rows + velocities;
   std::vector<Index>& parent = split.parent;
   parent.resize(nodes);
   for (Index i = 0; i < nodes; ++i) parent[i] = i;
-  each_coupling(p.F, [&](Index i, Index j) { join(parent, i, j); });
-  each_coupling(p.D, [&](Index i, Index j) { join(parent, i, rows + j); });
+  each_coupling(p.F, [&](Index i, Index j) {
+    if (is_taken(i) && is_taken(j)) join(parent, i, j);
+  });
+  each_coupling(p.D, [&](Index i, Index j) {
+    if (is_taken(i)) join(parent, i, rows + j);
+  });
   each_coupling(p.C, [&](Index i, Index j) { join(parent, blocks + i, rows + j); });
   join_velocities(p.H, rows, parent, split.local);
 
@@ -97,6 +105,7 @@ void find_islands(const CanonicalProblem& p, IslandSplit& split) {
   split.count = 0;
   for (Index i = 0; i < nodes; ++i) {
     const Index root = find_root(parent, i);
+    if (i < blocks && !is_taken(i)) continue;
     if (root >= rows) {
       split.lone_velocities.push_back(i - rows);
     } else if (root == i) {
@@ -111,6 +120,7 @@ void find_islands(const CanonicalProblem& p, IslandSplit& split) {
   split.offsets.resize(blocks + 1);
   split.offsets[0] = 0;
   for (Index i = 0; i < blocks; ++i) split.offsets[i + 1] = split.offsets[i] + p.laws[i].dim;
+  split.local.resize(static_cast<std::size_t>(nodes));
 }
 
 namespace {
@@ -185,7 +195,6 @@ void scatter(std::span<const Index> members, std::span<const Index> offsets, con
 
 void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, CanonicalProblem& out) {
   const Index rows = p.block_count() + p.C.row_block_count();
-  split.local.resize(split.island_of.size());
   out.H.clear();
   out.C.clear();
   out.D.clear();
@@ -214,7 +223,7 @@ void extract_island(const CanonicalProblem& p, IslandSplit& split, Index i, Cano
   gather(split.joints_of(i), p.C.row_offsets(), p.e, out.e);
   if (!p.D.empty()) copy_rows(p.D, split.blocks_of(i), split, rows, i, out.H.offsets(), out.D);
   gather(split.blocks_of(i), split.offsets, p.b, out.b);
-  std::vector<Index>& begin = split.parent;  // column starts of the island's F
+  thread_local std::vector<Index> begin;  // column starts of the island's F
   begin.assign(1, 0);
   for (const Law& law : out.laws) begin.push_back(begin.back() + law.dim);
   if (!p.F.empty()) copy_rows(p.F, split.blocks_of(i), split, 0, i, begin, out.F);

@@ -36,9 +36,12 @@ struct IslandSplit {
   }
 };
 
-void find_islands(const CanonicalProblem& problem, IslandSplit& split);
+/// `taken`: the law blocks there are, others are in no island; empty: all.
+void find_islands(const CanonicalProblem& problem, IslandSplit& split,
+                  std::span<const unsigned char> taken = {});
 
-/// The sub-problem of island i with its own numbering, into memory that is already there.
+/// The sub-problem of island i with its own numbering, into memory that is already there. Different
+/// islands at the same time, if they like.
 void extract_island(const CanonicalProblem& problem, IslandSplit& split, Index i,
                     CanonicalProblem& out);
 void gather_scale(const CanonicalProblem& problem, const IslandSplit& split, Index i,

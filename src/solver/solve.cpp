@@ -9,12 +9,13 @@
 #include "base/check_settings.hpp"
 #include "base/team.hpp"
 #include "orthant/solver/solve_fields.hpp"
-#include "solver/island.hpp"
-#include "solver/lone_block.hpp"
+#include "solver/few_rows.hpp"
 #include "solver/methods.hpp"
-#include "solver/shared_islands.hpp"
 
 namespace orthant {
+
+using internal::IslandTotals;
+using internal::ProblemPart;
 
 std::string_view name_of(Outcome outcome) {
   switch (outcome) {
@@ -85,180 +86,6 @@ bool usable_start(const CanonicalProblem& p, const Solution& x) {
 
 bool has_impulses(const Solution& x) { return !x.lambda.isZero(0.0) || !x.gamma.isZero(0.0); }
 
-/// The sum over the islands.
-struct IslandTotals {
-  Outcome outcome = Outcome::Converged;  // of the hardest: one that failed, else the most work
-  Index closed_forms = 0;                // islands solved without a method
-  double spent = 0, hardest = -1;
-  bool judged =
-      false;  // the one island is the whole problem, and the judge has just seen its answer
-  Residual parts;
-};
-
-/// How one island ended.
-struct IslandEnd {
-  double spent = 0;
-  Outcome outcome = Outcome::NotFinite;
-  Method method = Method::Automatic;
-};
-
-void add_up(const IslandEnd& end, IslandTotals& totals, SolveReport& report) {
-  totals.spent += end.spent;
-  const bool failed = end.outcome != Outcome::Converged;
-  const double hardness = failed ? std::numeric_limits<double>::infinity() : end.spent;
-  if (hardness > totals.hardest) {
-    totals.hardest = hardness;
-    report.method = end.method;
-    totals.outcome = end.outcome;
-  }
-}
-
-/// What x is as a start.
-struct Start {
-  bool warm;   // the answer of a problem like this one
-  bool given;  // the same, or at least its velocities
-};
-
-/// One problem while its islands are solved.
-struct Islands {
-  const CanonicalProblem& p;
-  const VelocitySolver& inverse;
-  const SolveSettings& settings;
-  MethodLimits limits;
-  Start start;
-  bool closed_form;  // islands of one block are solved in place
-  SolveWorkspace::Impl& work;
-
-  bool is_lone_block(Index i) const {
-    return closed_form && work.split.blocks_of(i).size() == 1 && work.split.joints_of(i).empty();
-  }
-  /// By itself, from x into work.island_x.
-  IslandEnd solve(Index i, const Solution& x, SolveReport& report) {
-    extract_island(p, work.split, i, work.island);
-    gather_scale(p, work.split, i, work.scale, work.island_scale);
-    gather_solution(p, work.split, i, x, work.island_x);
-    IslandRun run{
-        work.island, work.island_scale, i,      settings, limits,
-        work,        work.island_x,     report, nullptr,  start.warm && has_impulses(work.island_x),
-        start.given};
-    solve_island(run);
-    return {run.spent, run.outcome, run.method};
-  }
-};
-
-// --- islands over a team ---
-
-/// A member solves the whole of it; large ones in space all make together (solver/row_cut.hpp).
-bool is_for_one(const Islands& islands, Index i) {
-  const std::span<const Index> blocks = islands.work.split.blocks_of(i);
-  if (islands.is_lone_block(i)) return false;
-  const std::span<const Index> bodies = islands.work.split.velocities_of(i);
-  return !(static_cast<Index>(blocks.size()) >= kTogetherRows && !bodies.empty() &&
-           islands.p.H.block_size(bodies[0]) == 6 &&
-           islands.p.laws[static_cast<std::size_t>(blocks[0])].kind == LawKind::Orthant);
-}
-
-/// Solves the islands of this member and tells of those of all; one that has not moved sends no
-/// answer.
-std::vector<std::byte> share_islands(Islands islands, Team& team, const Solution& x) {
-  const IslandSplit& split = islands.work.split;
-  const auto rows = [&](Index i) {
-    return is_for_one(islands, i) ? split.blocks_of(i).size() + split.joints_of(i).size() : 0;
-  };
-  return internal::solve_shared(team, split.count, rows, [&](Index i, std::vector<std::byte>& out) {
-    SolveReport report;
-    put(out, islands.solve(i, x, report));
-    put(out, report.iterations);
-    put(out, report.attempts.size());
-    for (const Attempt& attempt : report.attempts) put(out, attempt);
-    const Solution& now = islands.work.island_x;
-    Solution& before = islands.work.found;
-    gather_solution(islands.p, split, i, x, before);
-    const bool moved =
-        now.v != before.v || now.gamma != before.gamma || now.lambda != before.lambda;
-    put(out, moved);
-    if (!moved) return;
-    for (const VecX* part : {&now.v, &now.gamma, &now.lambda})
-      for (const double number : *part) put(out, number);
-  });
-}
-
-/// The next of share_islands(), from where x is the start of the island into x.
-IslandEnd take_shared(Islands& islands, Index i, const std::byte*& at, Solution& x,
-                      SolveReport& report) {
-  IslandEnd end;
-  take(at, end);
-  int iterations = 0;
-  take(at, iterations);
-  report.iterations += iterations;
-  std::size_t attempts = 0;
-  take(at, attempts);
-  for (; attempts > 0; --attempts) take(at, report.attempts.emplace_back());
-  bool moved = false;
-  take(at, moved);
-  if (!moved) return end;
-  Solution& own = islands.work.island_x;
-  gather_solution(islands.p, islands.work.split, i, x, own);
-  for (VecX* part : {&own.v, &own.gamma, &own.lambda})
-    for (double& number : *part) take(at, number);
-  scatter_solution(islands.p, islands.work.split, i, own, x);
-  return end;
-}
-
-/// Solves every island, from x into x.
-IslandTotals solve_islands(Islands islands, Solution& x, SolveReport& report) {
-  IslandTotals totals;
-  const CanonicalProblem& p = islands.p;
-  SolveWorkspace::Impl& work = islands.work;
-  const IslandSplit& split = work.split;
-  const SolveSettings& settings = islands.settings;
-  // A budget of work is spent island by island, each knowing what is left.
-  const bool shared = team() != nullptr && split.count > 1 && settings.work_limit == 0;
-  std::vector<std::byte> answers;
-  if (shared) answers = share_islands(islands, *team(), x);
-  const std::byte* next = answers.data();
-  for (Index i = 0; i < split.count; ++i) {
-    if (islands.is_lone_block(i)) {
-      const Index c = split.blocks_of(i)[0];
-      if (solve_lone_block(p, work.scale, islands.inverse, c, split.offsets[c], x)) {
-        ++totals.closed_forms;
-        continue;
-      }
-    }
-    if (split.count == 1 && split.lone_velocities.empty()) {
-      IslandRun run{p,
-                    work.scale,
-                    0,
-                    settings,
-                    islands.limits,
-                    work,
-                    x,
-                    report,
-                    &islands.inverse,
-                    islands.start.warm,
-                    islands.start.given};
-      solve_island(run);
-      add_up({run.spent, run.outcome, run.method}, totals, report);
-      totals.judged = run.judged;
-      totals.parts = run.parts;
-      break;
-    }
-    if (shared && is_for_one(islands, i)) {
-      add_up(take_shared(islands, i, next, x, report), totals, report);
-      continue;
-    }
-    add_up(islands.solve(i, x, report), totals, report);
-    scatter_solution(p, split, i, work.island_x, x);
-    if (settings.work_limit > 0)
-      islands.limits.work_limit = std::max(settings.work_limit - totals.spent, 1.0);
-  }
-  for (const Index block : split.lone_velocities) {
-    const Index at = p.H.block_begin(block), n = p.H.block_size(block);
-    x.v.segment(at, n) = work.scale.v_free.segment(at, n);
-  }
-  return totals;
-}
-
 /// The plan or the method asked for can run here; else an Error.
 void check_method(const CanonicalProblem& p, const SolveSettings& settings,
                   SolveWorkspace::Impl& work) {
@@ -272,9 +99,11 @@ void check_method(const CanonicalProblem& p, const SolveSettings& settings,
   }
 }
 
-/// `free`: null where H has not been factorised yet.
-void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSettings& settings,
-                SolveWorkspace::Impl& work, Solution& x, SolveReport& report) {
+/// `free`: null where H has not been factorised yet. `part`: null where the problem is whole; then
+/// false where it has to be solved whole.
+bool solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSettings& settings,
+                const ProblemPart* part, SolveWorkspace::Impl& work, Solution& x,
+                SolveReport& report) {
   report.outcome = Outcome::NotFinite;
   report.method = settings.method;
   report.iterations = 0;
@@ -306,8 +135,6 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
     x.v = work.scale.v_free;
   }
   x.w.resize(p.row_count());
-  find_islands(p, work.split);
-  report.island_count = work.split.count;
 
   const MethodLimits limits{.tolerance = settings.tolerance,
                             .max_iterations = settings.max_iterations,
@@ -318,10 +145,29 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
   // Islands of one block have their exact answer at once; if the judge does not agree, once more
   // with the methods.
   const bool automatic = settings.method == Method::Automatic;
+  const auto tell = [&](Index closed_forms) {
+    if (trace == nullptr) return;
+    SolveTrace::Solve& solve = trace->solves.back();
+    solve.closed_forms = closed_forms;
+    solve.outcome = report.outcome;
+    solve.residual = report.residual.value;
+    solve.seconds = clock.seconds();
+  };
+  const bool few =
+      automatic && settings.plan.empty() && settings.work_limit == 0 && !settings.siconos_too &&
+      (part != nullptr || (p.row_count() >= internal::kManyRows && internal::may_have_few_rows(p)));
+  if (few && internal::solve_few_rows({p, inverse, settings, limits, {warm, given}, true, work},
+                                      part, x, report)) {
+    tell(0);
+    return true;
+  }
+  if (part != nullptr) return false;
+  find_islands(p, work.split);
+  report.island_count = work.split.count;
   Index closed_forms = 0;
   for (bool closed_form = automatic;; closed_form = false) {
-    const IslandTotals totals =
-        solve_islands({p, inverse, settings, limits, {warm, given}, closed_form, work}, x, report);
+    const IslandTotals totals = internal::solve_islands(
+        {p, inverse, settings, limits, {warm, given}, closed_form, work}, x, report);
     closed_forms = totals.closed_forms;
     const bool judged = totals.judged && free != nullptr;
     if (!judged) {
@@ -337,25 +183,31 @@ void solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
                                                             : totals.outcome;
     if (report.outcome != Outcome::Stalled || totals.closed_forms == 0) break;
   }
-  if (trace != nullptr) {
-    SolveTrace::Solve& solve = trace->solves.back();
-    solve.closed_forms = closed_forms;
-    solve.outcome = report.outcome;
-    solve.residual = report.residual.value;
-    solve.seconds = clock.seconds();
-  }
+  tell(closed_forms);
+  return true;
 }
 
 }  // namespace
 
 void solve(const CanonicalProblem& p, const SolveSettings& settings, SolveWorkspace& workspace,
            Solution& x, SolveReport& report) {
-  solve_with(p, nullptr, settings, workspace.impl(), x, report);
+  (void)solve_with(p, nullptr, settings, nullptr, workspace.impl(), x, report);
 }
 
 void solve(const CanonicalProblem& p, const FreeMotion& free, const SolveSettings& settings,
            SolveWorkspace& workspace, Solution& x, SolveReport& report) {
-  solve_with(p, &free, settings, workspace.impl(), x, report);
+  (void)solve_with(p, &free, settings, nullptr, workspace.impl(), x, report);
+}
+
+void internal::solve_part(const CanonicalProblem& p, const FreeMotion& free,
+                          const SolveSettings& settings, const ProblemPart& part,
+                          SolveWorkspace& workspace, Solution& x, SolveReport& report) {
+  if (solve_with(p, &free, settings, &part, workspace.impl(), x, report)) return;
+  Whole whole;
+  gather_whole(p, part, x, whole);
+  const TeamScope together(&part.team);
+  (void)solve_with(whole.problem, &free, settings, nullptr, workspace.impl(), whole.x, report);
+  take_from_whole(whole, part, x);
 }
 
 SolveReport solve(const CanonicalProblem& problem, const SolveSettings& settings,

@@ -2,6 +2,7 @@
 // solver/workspace.hpp: scratch of solve() and of every family. Nothing in it outlives a call.
 #pragma once
 
+#include "base/scratch.hpp"
 #include "orthant/problem/special_cases.hpp"
 #include "orthant/solver/interior_point.hpp"
 #include "solver/gauss_seidel.hpp"
@@ -16,12 +17,19 @@
 
 namespace orthant {
 
+namespace internal {
+struct IslandLots;
+struct FewRowsWork;
+}  // namespace internal
+
 struct SolveWorkspace::Impl {
   // The whole problem.
   ScaleWorkspace scale_work;
   ProblemScale scale;
   JudgeWorkspace judge;
   IslandSplit split;
+  Scratch<internal::IslandLots> lots;
+  Scratch<internal::FewRowsWork> few_rows;
 
   // The island at hand.
   CanonicalProblem island;

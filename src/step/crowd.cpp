@@ -369,8 +369,8 @@ void add_turned_contacts(const Filling& filling) {
   boxplus(model, run.x.q, work.displacement.delta, work.trial.q);
   CollisionSettings settings = collision_settings(run);
   settings.margin = 0;
-  find_changed_contacts(model, run.parameters, work.trial.q, crowd.fast, settings, work.collision,
-                        work.trial.contacts);
+  find_changed_contacts(model, run.parameters, work.trial.q, {}, {crowd.fast}, settings,
+                        work.collision, work.trial.contacts);
   Materials materials(run);
   for (const Contact& contact : work.trial.contacts.contacts) {
     if (!(contact.gap < -kSeenOverlap * contact.size)) continue;

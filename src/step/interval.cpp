@@ -11,6 +11,7 @@
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/flexible.hpp"
+#include "step/body_parts.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
@@ -153,9 +154,12 @@ bool solve_and_report(StepRun& run, SolveKind kind, double duration, const Assem
   const bool factorised =
       kind == SolveKind::Projection ||
       (kind != SolveKind::Impact && run.settings.integrator == Integrator::Euler);
-  if (factorised)
-    solve(assembly.problem, FreeMotion{assembly.solver, assembly.v_free}, run.settings.solver,
-          run.work.solver, solution, solved);
+  const FreeMotion free{assembly.solver, assembly.v_free};
+  if (BodyParts* parts = run.work.recursion.parts)
+    solve_part(assembly.problem, free, run.settings.solver, parts->problem(), run.work.solver,
+               solution, solved);
+  else if (factorised)
+    solve(assembly.problem, free, run.settings.solver, run.work.solver, solution, solved);
   else
     solve(assembly.problem, run.settings.solver, run.work.solver, solution, solved);
   StepReport& report = run.report;
@@ -184,14 +188,16 @@ bool assemble_free_motion(StepRun& run, double dt, Assembly& out) {
   return regular;
 }
 
-void find_near_contacts(StepRun& run, double dt, bool either, Detected& out) {
+void find_near_contacts(StepRun& run, double dt, bool either, Detected& out,
+                        const BodyFilter& filter) {
   const Timer timer;
   const VecX& v_free = out.assembly.v_free;
   find_motion(run, dt, v_free, out.motion);
   CollisionSettings settings = collision_settings(run);
   settings.either = either;
   CollisionWorkspace& work = run.work.collision;
-  find_contacts(run.model, run.parameters, run.x.q, out.motion, settings, work, out.contacts);
+  find_changed_contacts(run.model, run.parameters, run.x.q, out.motion, filter, settings, work,
+                        out.contacts);
   find_flexible_contacts(run.model, run.parameters, run.x.q, out.motion, {&run.x.v, &v_free, dt},
                          settings, work, out.contacts);
   run.report.contacts =

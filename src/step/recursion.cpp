@@ -6,10 +6,11 @@
 // within a step: without its old rows per pair would rock between two of them for ever.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "collision/changed_contacts.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/constraint/joint_rows.hpp"
+#include "step/body_parts.hpp"
 #include "step/run.hpp"
 
 namespace orthant::internal {
@@ -73,12 +74,16 @@ void measure_trial(StepRun& run, int round, Trial& trial) {
                                    .points = ContactPoints::Deepest,
                                    .periodic = run.settings.periodic,
                                    .last = work.last_normals};
+  const BodyParts* const parts = work.parts;
+  const BodyFilter here = parts != nullptr ? parts->here() : BodyFilter{};
   if (round == 0 ||
       2 * mark_changed(run.model, work.last_q, trial.q, work.changed) > run.model.bodies().size()) {
-    find_contacts(run.model, run.parameters, trial.q, {}, settings, collision, trial.contacts);
-  } else {
-    find_changed_contacts(run.model, run.parameters, trial.q, work.changed, settings, collision,
+    find_changed_contacts(run.model, run.parameters, trial.q, {}, here, settings, collision,
                           trial.contacts);
+  } else {
+    find_changed_contacts(run.model, run.parameters, trial.q, {}, {work.changed, here.known},
+                          settings, collision, trial.contacts);
+    if (parts != nullptr) std::erase_if(contacts, [&](const Contact& c) { return !parts->has(c); });
     const auto found = static_cast<std::ptrdiff_t>(contacts.size());
     for (const Contact& c : work.touching)
       if (!work.changed[index_of(c.body_a)] && !work.changed[index_of(c.body_b)])
@@ -133,11 +138,16 @@ bool solve_rows(StepRun& run, SolveKind kind, double dt, const Assembly& assembl
 /// size. Motion beyond all that free flight and gaps ask for is refused: the bodies stay.
 void refuse_absurd_motion(const StepRun& run, double dt, const VecX& v_free, Solved& solved) {
   if (run.report.outcome == Outcome::Converged) return;
+  BodyParts* const parts = run.work.recursion.parts;
   double way = 0;
   for (const Contact& c : solved.rows.contacts) way = std::max(way, std::abs(c.gap));
+  if (parts != nullptr) way = parts->largest(way);
   if (v_free.size() > 0) way += dt * v_free.cwiseAbs().maxCoeff();
   VecX& v = solved.solution.v;
-  if (v.size() == 0 || dt * v.cwiseAbs().maxCoeff() <= 100 * way) return;
+  if (v.size() == 0) return;
+  double fastest = v.cwiseAbs().maxCoeff();
+  if (parts != nullptr) fastest = parts->largest(fastest);
+  if (dt * fastest <= 100 * way) return;
   v.setZero();
   solved.solution.lambda.setZero();
 }
@@ -156,25 +166,27 @@ CollisionSettings collision_settings(const StepRun& run) {
           .measures = &run.work.measures};
 }
 
-bool step_recursive(StepRun& run) {
+namespace {
+
+/// The step from the contacts that were found on. `parts`: null where it is made whole.
+bool recurse(StepRun& run, BodyParts* parts) {
   StepWorkspace::Impl& work = run.work;
   Assembly& assembly = work.detected.assembly;
   Solved& solved = work.solved;
   Trial& trial = work.trial;
-  std::vector<LastNormal>& last_normals = work.recursion.last_normals;
   const double dt = run.settings.h;
   const bool recursive = run.settings.constraints == ConstraintScheme::Relcp;
   const auto solve = [&](SolveKind kind, int round) {
-    if (!solve_rows(run, kind, dt, assembly, solved)) return false;
+    const bool finite = solve_rows(run, kind, dt, assembly, solved);
+    if (parts != nullptr ? parts->sum(finite ? 0 : 1) > 0 : !finite) return false;
     refuse_absurd_motion(run, dt, assembly.v_free, solved);
+    if (parts != nullptr) parts->follow(solved.solution.v);
     find_trial(run, dt, solved.solution.v, trial.q);
     measure_trial(run, round, trial);
     return true;
   };
 
-  keep_normals(run.warm.contacts, last_normals);
-  if (!detect(run, dt, work.detected)) return false;
-  keep_normals(work.detected.contacts.contacts, last_normals);
+  keep_normals(work.detected.contacts.contacts, work.recursion.last_normals);
   solved.rows = work.detected.contacts;
   solved.row_settings = row_settings(run, dt);
   Timer timer;
@@ -182,11 +194,13 @@ bool step_recursive(StepRun& run) {
                 solved.row_settings, 1.0, assembly);
   start_from(recursive ? whole_pairs(run) : run.warm, run, dt, assembly, solved);
   run.report.seconds_assembly += timer.seconds();
+  if (parts != nullptr) parts->name_rows(solved.rows.contacts);
   if (!solve(SolveKind::Step, 0)) return false;
   int failed = 0;
   for (int round = 1; recursive; ++round) {
     select_overlaps(run, round, trial.contacts.contacts);
-    if (trial.contacts.contacts.empty()) break;
+    const auto deep = static_cast<std::int64_t>(trial.contacts.contacts.size());
+    if ((parts != nullptr ? parts->sum(deep) : deep) == 0) break;
     if (run.report.outcome > Outcome::Stalled) break;  // no solution: more rows give none
     if (run.report.outcome != Outcome::Converged && ++failed > kPatience) break;
     if (round > run.settings.max_recursions) {  // jammed, or the solver is looser than the overlap
@@ -194,12 +208,69 @@ bool step_recursive(StepRun& run) {
       break;
     }
     append_rows(run, trial, assembly, solved);
+    if (parts != nullptr) parts->name_rows(trial.contacts.contacts);
     if (!solve(SolveKind::Recursion, round)) return false;
     ++run.report.recursions;
   }
   keep_impulses(run, dt, assembly, solved, run.warm);
-  run.x.q = trial.q;
-  run.x.v.head(run.model.dynamic_v_size()) = solved.solution.v;
+  return true;
+}
+
+/// What each member knows => all of them.
+void join_parts(StepRun& run, BodyParts& parts) {
+  Solved& solved = run.work.solved;
+  const auto counted = [&](const std::vector<Contact>& list) {
+    return static_cast<Index>(parts.sum(
+        std::ranges::count_if(list, [&](const Contact& c) { return parts.is_counted(c); })));
+  };
+  run.report.contacts = counted(run.work.detected.contacts.contacts);
+  run.report.constraints = counted(solved.rows.contacts);
+  run.report.deepest = parts.largest(run.report.deepest);
+  parts.gather(run.warm);
+  parts.gather(solved.solution.v);
+  find_trial(run, run.settings.h, solved.solution.v, run.work.trial.q);
+}
+
+/// The bodies over the team of this thread, with the contacts of those of this member; empty: the
+/// step is made whole.
+std::optional<BodyParts> share_out(StepRun& run) {
+  Team* const all = team();
+  Detected& detected = run.work.detected;
+  const Assembly& free = detected.assembly;
+  if (all == nullptr || all->size() == 1 || !may_be_parted(run) ||
+      free.problem.H.kind() != VelocityMatrix::Kind::BlockDiagonal)
+    return {};
+  std::optional<BodyParts> parts(std::in_place, *all, run, free.v_free, run.settings.h);
+  const TeamScope alone(nullptr);
+  find_near_contacts(run, run.settings.h, false, detected, parts->here());
+  const auto rows = std::ranges::count_if(detected.contacts.contacts,
+                                          [&](const Contact& c) { return parts->is_counted(c); });
+  if (parts->sum(rows) < kManyRows) parts.reset();
+  return parts;
+}
+
+}  // namespace
+
+bool step_recursive(StepRun& run) {
+  StepWorkspace::Impl& work = run.work;
+  const double dt = run.settings.h;
+  work.recursion.parts = nullptr;
+  keep_normals(run.warm.contacts, work.recursion.last_normals);
+  if (!assemble_free_motion(run, dt, work.detected.assembly)) return false;
+  if (std::optional<BodyParts> parts = share_out(run)) {
+    ++parts->team().parted;
+    const TeamScope alone(nullptr);
+    work.recursion.parts = &*parts;
+    const bool finite = recurse(run, &*parts);
+    work.recursion.parts = nullptr;
+    if (!finite) return false;
+    join_parts(run, *parts);
+  } else {
+    find_near_contacts(run, dt, false, work.detected);
+    if (!recurse(run, nullptr)) return false;
+  }
+  run.x.q = work.trial.q;
+  run.x.v.head(run.model.dynamic_v_size()) = work.solved.solution.v;
   run.x.t += dt;
   if (!run.model.joints().empty())
     run.report.joint_error = largest_joint_error(run.model, run.parameters, run.x.q, run.x.t);

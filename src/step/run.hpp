@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "collision/changed_contacts.hpp"
 #include "collision/shape_measures.hpp"
 #include "orthant/collision/collision.hpp"
 #include "orthant/constraint/assemble.hpp"
@@ -16,6 +17,8 @@
 namespace orthant {
 
 namespace internal {
+
+class BodyParts;
 
 // --- what one stage hands to the next ---
 
@@ -62,6 +65,7 @@ struct RecursionScratch {
   std::vector<unsigned char> changed;  // by body: its trial is not that of the last round
   VecX last_q;                         // the last trial
   WarmStart whole_pairs;               // see whole_pairs()
+  BodyParts* parts = nullptr;          // of the step at hand; null: it is made whole
 };
 
 struct CrowdScratch {
@@ -134,7 +138,8 @@ void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 /// H, k and v_free of the next dt. False: H is singular.
 bool assemble_free_motion(StepRun& run, double dt, Assembly& out);
 /// The contacts that the next dt may close, from v_free. `either`: see CollisionSettings.
-void find_near_contacts(StepRun& run, double dt, bool either, Detected& out);
+void find_near_contacts(StepRun& run, double dt, bool either, Detected& out,
+                        const BodyFilter& filter = {});
 /// Both.
 bool detect(StepRun& run, double dt, Detected& out);
 

@@ -66,7 +66,7 @@ TEST(Collision, PairsOfChangedBodiesAreThoseOfAllPairs) {
       return !marked(c.body_a) && !marked(c.body_b);
     });
     CollisionWorkspace work;
-    find_changed_contacts(model, model.default_parameters(), model.rest_state().q, changed, {},
+    find_changed_contacts(model, model.default_parameters(), model.rest_state().q, {}, {changed}, {},
                           work, found);
     ASSERT_GT(expected.contacts.size(), 5u);
     ASSERT_EQ(found.contacts.size(), expected.contacts.size());

@@ -29,6 +29,7 @@ CROWD = [str(CROWDS / "crowd.yaml"), "--set", "side=32", "--set", "layers=4", "-
 DRIFT = [str(CROWDS / "drift.yaml"), "--set", "side=24", "--steps", "12"]
 # Bodies without overlap (ReLCP): islands in a periodic box, one island on a floor, a colony that divides.
 RODS = [str(CROWDS / "rods.yaml"), "--set", "side=6", "--steps", "12"]
+MANY_RODS = [str(CROWDS / "rods.yaml"), "--set", "side=13", "--steps", "8"]
 PILE = [str(CROWDS / "drift.yaml"), "--set", "step.constraints=relcp", "--set", "step.accuracy=exact",
         "--set", "step.solver.tolerance=1e-7", "--steps", "4"]
 COLONY = [str(ROOT / "scenes/yaml/colony.yaml"), "--set", "generations=6", "--steps", "4500"]
@@ -91,6 +92,15 @@ class Ranks(unittest.TestCase):
     def test_rods_in_a_periodic_box_without_overlap(self):
         self.same(RODS, parts=False)
         self.assertLessEqual(report(self.folder / "r3")["deepest"], 1.0001e-5)
+
+    def test_many_rods_are_cut_into_parts(self):
+        self.same(MANY_RODS, parts=False)
+        for n in range(2, RANKS + 1):
+            done = run(n, *MANY_RODS, "--overwrite", "-o", str(self.folder / f"r{n}"))
+            steps, parted, imbalance = re.search(r"each of (\d+) steps; (\d+) of them in parts, imbalance (\S+) %",
+                                                 done.stdout).groups()
+            self.assertGreater(int(parted), int(steps) // 2, done.stdout)
+            self.assertLess(float(imbalance), 10)
 
     def test_one_large_island_without_overlap(self):
         self.same(PILE, parts=False)
@@ -157,6 +167,9 @@ class Ranks(unittest.TestCase):
     def test_killed_ranks_of_rods_lose_nothing_before_the_checkpoint(self):
         self.kill_ranks(RODS, "60")
 
+    def test_killed_ranks_of_rods_in_parts_lose_nothing_before_the_checkpoint(self):
+        self.kill_ranks(MANY_RODS, "30")
+
     def kill_ranks(self, scene, steps):
         scene = [*scene[:-1], steps, "--set", "record.checkpoint_every=5"]
         dice = random.Random(KILL_SEED)
@@ -221,6 +234,11 @@ class Ranks(unittest.TestCase):
         done = orthant(2, "reproduce", "capsules", "--quick", "-o", str(self.folder), timeout=60)
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"(?m)^orthant: .*index\.html.* \(rank 0\)$")
+
+    def test_a_step_is_explained_once(self):
+        done = run(3, *RODS[:-2], "--explain", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("step 2, t = "), 1, done.stdout)
 
     def test_a_misspelt_experiment_is_told_once(self):
         for ranks in (1, 2):

@@ -10,18 +10,18 @@
 namespace orthant {
 namespace {
 
-constexpr int kSide = 6;
 constexpr double kCell = 1.15;
 
-Model rods() {
+/// 2 side³ of them.
+Model rods(int side) {
   ModelBuilder builder;
   builder.set_law(LawOfMotion::Overdamped);
   builder.set_gravity(Vec3::Zero());
   builder.add_material({.name = "smooth", .friction = 0});
-  for (int i = 0; i < 2 * kSide * kSide * kSide; ++i) {
+  for (int i = 0; i < 2 * side * side * side; ++i) {
     BodySpec body;
     body.name = "r" + std::to_string(i);
-    body.position = kCell * Vec3(2 * (i % kSide), i / kSide % (2 * kSide), i / kSide / kSide / 2);
+    body.position = kCell * Vec3(2 * (i % side), i / side % (2 * side), i / side / side / 2);
     body.shapes.push_back({.shape = Shape::capsule(0.5, 0.5), .material = "smooth"});
     body.drag = 1;
     body.length = 2;
@@ -30,17 +30,16 @@ Model rods() {
   return builder.build();
 }
 
-StepReport run(const Model& model, State& x) {
+StepReport run(const Model& model, int side, State& x, WarmStart& warm) {
   StepSettings s;
   s.h = 1e-3;
   s.constraints = ConstraintScheme::Relcp;
   s.overlap_tolerance = 2e-5;
   s.solver.tolerance = 1e-7;
   s.periodic.active = {true, true, true};
-  s.periodic.hi = kCell * Vec3(2 * kSide, 2 * kSide, kSide);
+  s.periodic.hi = kCell * Vec3(2 * side, 2 * side, side);
   s.drag_ratio = 2;
   s.thermal_energy = 1;
-  WarmStart warm;
   StepWorkspace work;
   StepReport report;
   for (int i = 0; i < 6; ++i)
@@ -48,24 +47,39 @@ StepReport run(const Model& model, State& x) {
   return report;
 }
 
-TEST(StepTeam, RodsInAPeriodicBox) {
-  const Model model = rods();
+void expect_same_bits(int side, bool parted) {
+  const Model model = rods(side);
   State alone = model.rest_state();
-  const StepReport expected = run(model, alone);
+  WarmStart pushed;
+  const StepReport expected = run(model, side, alone, pushed);
   ASSERT_EQ(expected.outcome, Outcome::Converged);
   ASSERT_GT(expected.recursions, 0);
   for (const int size : {2, 3}) {
-    testing::ThreadTeam team(size, false);
-    team.run([&](int) {
+    testing::ThreadTeam all(size, false);
+    all.run([&](int) {
       State x = model.rest_state();
-      const StepReport report = run(model, x);
+      WarmStart warm;
+      const StepReport report = run(model, side, x, warm);
       EXPECT_TRUE(x.q == alone.q && x.v == alone.v) << size;
+      ASSERT_EQ(warm.contacts.size(), pushed.contacts.size());
+      for (std::size_t c = 0; c < warm.contacts.size(); ++c) {
+        EXPECT_EQ(warm.contacts[c].key, pushed.contacts[c].key);
+        EXPECT_EQ(warm.contacts[c].impulse_W, pushed.contacts[c].impulse_W);
+      }
+      EXPECT_EQ(report.contacts, expected.contacts);
       EXPECT_EQ(report.constraints, expected.constraints);
       EXPECT_EQ(report.iterations, expected.iterations);
+      EXPECT_EQ(report.residual, expected.residual);
+      EXPECT_EQ(report.deepest, expected.deepest);
+      EXPECT_EQ(team()->parted, parted ? team()->steps : 0);
+      EXPECT_LT(team()->imbalance, 0.1);
     });
-    EXPECT_GT(team.gathered(), 0);
+    EXPECT_GT(all.gathered(), 0);
   }
 }
+
+TEST(StepTeam, RodsInAPeriodicBox) { expect_same_bits(6, false); }
+TEST(StepTeam, ManyRodsAreSharedOut) { expect_same_bits(13, true); }
 
 }  // namespace
 }  // namespace orthant

@@ -6,8 +6,9 @@
 // into parts, and a rank finds the contacts, fills the rows and sweeps the cells of its part alone,
 // with copies of the bodies of others that are near (ghosts). The cells of a sweep are those of a
 // run in one process, and sums over ranks are exact. A step that is no crowd of contacts in cells
-// is made whole on every rank. RankTeam, for everything else: every rank makes the whole run, and
-// the narrow phase, islands and the iterations of large frictionless islands are shared out.
+// is made whole on every rank. RankTeam, for everything else: every rank makes the whole run. Steps
+// of many bodies without overlap are shared out by bodies; of others the narrow phase, islands and
+// the iterations of large frictionless islands.
 // docs/scale.md has the methods, their cost and their limits.
 #pragma once
 
@@ -42,11 +43,13 @@ class MpiSession {
 /// What a rank sent and did, since the beginning.
 struct DistributedCounts {
   std::int64_t steps = 0, whole_steps = 0;  ///< all; of them made whole on every rank
+  std::int64_t parted = 0;                  ///< of a team: with the bodies shared out
   std::int64_t cuts = 0;                    ///< times the bodies were shared out
   std::int64_t messages = 0, bytes = 0;     ///< sent to other ranks, point to point
   std::int64_t reductions = 0;              ///< small sums and maxima over all
   /// Of the whole state (frames, checkpoints, cuts); of a team all that everyone is to know.
   std::int64_t gathers = 0, gathered_bytes = 0;
+  std::int64_t state_bytes = 0;  ///< of the latter: the state at the end of a step in parts
   double imbalance =
       0;  ///< of the last cut: contacts and bodies of the fullest rank over the mean - 1
 };
