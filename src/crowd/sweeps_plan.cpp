@@ -17,6 +17,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kWindow = 64;  // batches that are open at the same time
+constexpr std::uint64_t kEven = 0x5555555555555555;
 
 /// Numbers the cells that hold contacts => slot_of, cells, in any order. Contacts that follow one
 /// another are mostly of one cell.
@@ -139,15 +140,19 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
   std::uint64_t near_only = 0, far_only = 0;  // open batches
   int count[kWindow] = {};
   std::size_t first = 0, batches = 0;  // of the open ones; of all
+  // Those that share no body are open as long as each other.
+  task.twins = task.end - task.begin >= kTwinContacts;
+  const std::size_t together = task.twins ? 2 : 1;
   const auto close_first = [&] {
-    const std::uint64_t bit = std::uint64_t{1} << (first % kWindow);
-    const std::int32_t* rows = rows_of.data() + 2 * kSweepBatch * first;
-    for (int l = 0; l < 2 * kSweepBatch; ++l)
-      if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
-    full &= ~bit;
-    near_only &= ~bit;
-    far_only &= ~bit;
-    ++first;
+    for (std::size_t k = 0; k < together && first < batches; ++k, ++first) {
+      const std::uint64_t bit = std::uint64_t{1} << (first % kWindow);
+      const std::int32_t* rows = rows_of.data() + 2 * kSweepBatch * first;
+      for (int l = 0; l < 2 * kSweepBatch; ++l)
+        if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
+      full &= ~bit;
+      near_only &= ~bit;
+      far_only &= ~bit;
+    }
   };
   for (std::size_t k = task.begin; k < task.end; ++k) {
     const std::int32_t i = plan.order[k];
@@ -155,15 +160,19 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
     const std::int32_t a = row_in(p, task, c.a), b = row_in(p, task, c.b);
     const bool is_far = warm && c.bias > far && c.impulse.isZero(0);
     std::uint64_t taken = full | (is_far ? near_only : far_only);
-    for (const std::int32_t row : {a, b})
-      if (row >= 0) taken |= plan.used[row];
+    for (const std::int32_t row : {a, b}) {
+      if (row < 0) continue;
+      const std::uint64_t used = plan.used[row];
+      taken |= used;
+      if (task.twins) taken |= (used & kEven) << 1 | (used >> 1 & kEven);
+    }
     const int turn = static_cast<int>(first % kWindow);
     std::size_t batch = first + static_cast<std::size_t>(std::countr_zero(std::rotr(~taken, turn)));
     if (~taken == 0 || batch >= first + kWindow) {
       close_first();
       batch = batches;
     }
-    while (batch >= batches) {
+    while (batch >= batches || batches % together != 0) {
       rows_of.insert(rows_of.end(), 2 * kSweepBatch, -1);
       task.states.push_back(is_far ? BatchState::Watched : BatchState::Swept);
       count[batches % kWindow] = 0;
@@ -179,7 +188,8 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
     for (const std::int32_t row : {a, b})
       if (row >= 0) plan.used[row] |= bit;
     if (count[place] == kSweepBatch) full |= bit;
-    while (first < batches && (full & (std::uint64_t{1} << (first % kWindow)))) close_first();
+    const std::uint64_t ends = (std::uint64_t{1} << together) - 1;
+    while (first + together <= batches && (~full >> (first % kWindow) & ends) == 0) close_first();
   }
   while (first < batches) close_first();
   task.batches = batches;

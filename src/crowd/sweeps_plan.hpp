@@ -12,11 +12,16 @@
 
 namespace orthant::internal {
 
+/// Contacts from which on two batches of a task at a time share no body: of fewer contacts the
+/// order would not be from the lowest up any more.
+constexpr std::size_t kTwinContacts = 2048;
+
 /// The contacts of one cell.
 struct SweepTask {
   SweepCell cell = {0, 0};
   std::size_t begin = 0, end = 0;            // in SweepPlan::order
   std::size_t first_batch = 0, batches = 0;  // of all; its own
+  bool twins = false;                        // its batches 2 k and 2 k + 1 share no body that moves
   std::vector<std::int32_t> rows_of;         // by batch: rows of eight of A, of eight of B
   std::vector<BatchState> states;            // by batch, before the first sweep
   // Rows are written back whether they changed or not, so a body that does not move has a row in
