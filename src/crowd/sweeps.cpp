@@ -184,7 +184,8 @@ class Run {
     begin();
     bool done = false;
     if constexpr (std::is_same_v<T, double>)
-      done = settings_.compliance > 0 && p_.contacts.size() >= kTwinContacts &&
+      done = settings_.compliance > 0 &&
+             (crew_ != nullptr || p_.contacts.size() >= kTwinContacts) &&  // alike on all ranks
              !measure(kSingleError) && lead();
     if (!done) iterate(settings_.tolerance);
     find_velocities();
