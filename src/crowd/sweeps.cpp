@@ -176,17 +176,16 @@ class Run {
     result_.round = round;
     // The impulses of a rigid pile are not unique: what is looked at late sends them elsewhere.
     const bool rests = settings_.compliance > 0 && settings_.max_sweeps > kFirstSweeps;
+    const bool leads =  // alike on all ranks
+        settings_.compliance > 0 && (crew_ != nullptr || p_.contacts.size() >= kTwinContacts);
     plan_sweeps(p_, crew_, rests ? kFar * settings_.speed : std::numeric_limits<double>::infinity(),
-                plan_);
+                settings_.single || leads, plan_);
     begin_states();
     if (crew_ != nullptr) tell_crew();
     pack();
     begin();
     bool done = false;
-    if constexpr (std::is_same_v<T, double>)
-      done = settings_.compliance > 0 &&
-             (crew_ != nullptr || p_.contacts.size() >= kTwinContacts) &&  // alike on all ranks
-             !measure(kSingleError) && lead();
+    if constexpr (std::is_same_v<T, double>) done = leads && !measure(kSingleError) && lead();
     if (!done) iterate(settings_.tolerance);
     find_velocities();
     if (all_are_finite())

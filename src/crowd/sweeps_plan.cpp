@@ -128,7 +128,7 @@ std::int32_t row_in(const SweepProblem& p, SweepTask& task, std::int32_t body) {
 /// Puts each contact into the oldest open batch that has a free lane and neither of its bodies;
 /// those that are likely to stay open have batches of their own. Bodies that do not move may be
 /// in a batch as often as they like. `used` is clear before and after, for the bodies of this task.
-void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask& task) {
+void fill_batches(const SweepProblem& p, double far, bool twins, SweepPlan& plan, SweepTask& task) {
   std::vector<std::int32_t>& rows_of = task.rows_of;
   rows_of.clear();
   task.still.assign(1, 0);
@@ -141,7 +141,7 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
   int count[kWindow] = {};
   std::size_t first = 0, batches = 0;  // of the open ones; of all
   // Those that share no body are open as long as each other.
-  task.twins = task.end - task.begin >= kTwinContacts;
+  task.twins = twins && task.end - task.begin >= kTwinContacts;
   const std::size_t together = task.twins ? 2 : 1;
   const auto close_first = [&] {
     for (std::size_t k = 0; k < together && first < batches; ++k, ++first) {
@@ -197,7 +197,8 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
 
 }  // namespace
 
-void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, SweepPlan& plan) {
+void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, bool twins,
+                 SweepPlan& plan) {
   find_tasks(p, crew, plan);
   plan.used.assign(p.bodies.size(), 0);
   refill(plan.lane_of, p.contacts.size());
@@ -207,7 +208,7 @@ void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, Sweep
     parallel_for(plan.colours[colour + 1] - first, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t t = first + begin; t < first + end; ++t) {
         sort_by_height(p, plan.tasks[t], plan.order);
-        fill_batches(p, far, plan, plan.tasks[t]);
+        fill_batches(p, far, twins, plan, plan.tasks[t]);
       }
     });
   }

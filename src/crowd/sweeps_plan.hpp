@@ -55,7 +55,8 @@ inline bool moves(const SweepBody& body) { return body.inverse_mass > 0; }
 
 /// Tasks of the cells that are swept here (crew null: all), with their batches. Where others pushed
 /// before, a contact that did not and has to be approached faster than `far` is likely to stay
-/// open.
-void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, double far, SweepPlan& plan);
+/// open. `twins`: large tasks have batches two of which may be swept at once.
+void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, double far, bool twins,
+                 SweepPlan& plan);
 
 }  // namespace orthant::internal
