@@ -329,13 +329,16 @@ struct ShapePair {
 
 /// True where the pair, shifted along a straight line, may come within `margin`: advances by the
 /// time in which the gap cannot close, until it has or the step is over. Turning closes gaps, too:
-/// by `time` it may have taken its share of the turn off the gap of the shifted pair.
-bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
+/// by `time` it may have taken its share of the turn off the gap of the shifted pair. `point`: the
+/// nearest one where the pair is now.
+bool meets(const ShapePair& pair, const Vec3& shift, double margin, ContactPoint point) {
   double time = 0;
   for (int i = 0; i < kMaxAdvances; ++i) {
-    Pose X_WA = pair.place_a.X_WS;
-    X_WA.x += time * shift;
-    const ContactPoint point = distance(pair.a, X_WA, pair.b, pair.place_b.X_WS);
+    if (i > 0) {
+      Pose X_WA = pair.place_a.X_WS;
+      X_WA.x += time * shift;
+      point = distance(pair.a, X_WA, pair.b, pair.place_b.X_WS);
+    }
     const double gap = point.gap - margin - time * pair.turn();
     if (gap <= 0) return true;
     const double closing = pair.turn() - point.normal.dot(shift);
@@ -348,12 +351,12 @@ bool meets(const ShapePair& pair, const Vec3& shift, double margin) {
 
 /// `either`: also where one of the two stands still. Then pairs nearer than half the smaller width
 /// are not looked at twice: a row that does not push costs less than a flight.
-bool may_meet(const ShapePair& pair, bool either, double margin, double gap) {
-  if (either && gap <= 0.5 * std::min(pair.place_a.width, pair.place_b.width)) return true;
+bool may_meet(const ShapePair& pair, bool either, double margin, const ContactPoint& nearest) {
+  if (either && nearest.gap <= 0.5 * std::min(pair.place_a.width, pair.place_b.width)) return true;
   for (int i = 0; i < 2; ++i) {
-    if (meets(pair, pair.shift(i), margin)) return true;
-    if (either && (meets(pair, pair.place_a.motion.shift[i], margin) ||
-                   meets(pair, -pair.place_b.motion.shift[i], margin)))
+    if (meets(pair, pair.shift(i), margin, nearest)) return true;
+    if (either && (meets(pair, pair.place_a.motion.shift[i], margin, nearest) ||
+                   meets(pair, -pair.place_b.motion.shift[i], margin, nearest)))
       return true;
   }
   return false;
@@ -554,7 +557,7 @@ void narrow_phase(const Model& model, const Parameters& parameters, const IndexP
     if (count == 0) return;
     if (points[0].gap > margin &&
         (points[0].gap - pair.approach(points[0].normal, settings.either) > margin ||
-         !may_meet(pair, settings.either, margin, points[0].gap)))
+         !may_meet(pair, settings.either, margin, points[0])))
       return;
     const std::size_t begin = found.size();
     // A pair with one point keeps its key while the features that touch change.

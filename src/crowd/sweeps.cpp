@@ -145,7 +145,27 @@ constexpr double kFar = 0.1;
 constexpr int kFirstSweeps = 32;
 constexpr bool looks_at_all(int sweeps) { return sweeps < kFirstSweeps || sweeps % 8 == 0; }
 
-/// The sweeps of one problem in one precision.
+/// Single precision leads to an error of this and not much further; what is nearer from the start
+/// would only lose digits, and so would the impulses of a rigid pile, which are not unique. Its
+/// velocities drift: after so many sweeps they are found anew.
+constexpr double kSingleError = 1e-3;
+constexpr int kDriftingSweeps = 64;
+
+/// Nesterov's sequence, set back where the change of the sweeps grows.
+struct Momentum {
+  double t = 1, change = std::numeric_limits<double>::infinity();
+};
+
+/// Where sweeps stand.
+struct Progress {
+  double next_newton;
+  Momentum momentum = {};
+  SweepChange change = {};  // of the last sweep
+  double halved = std::numeric_limits<double>::infinity();
+  int since = 0;  // sweeps since the change has halved
+};
+
+/// The sweeps of one problem; in double precision the first of them are in single.
 template <class T>
 class Run {
  public:
@@ -156,22 +176,19 @@ class Run {
     result_.round = round;
     // The impulses of a rigid pile are not unique: what is looked at late sends them elsewhere.
     const bool rests = settings_.compliance > 0 && settings_.max_sweeps > kFirstSweeps;
+    const bool leads =  // alike on all ranks
+        settings_.compliance > 0 && (crew_ != nullptr || p_.contacts.size() >= kTwinContacts);
     plan_sweeps(p_, crew_, rests ? kFar * settings_.speed : std::numeric_limits<double>::infinity(),
-                plan_);
+                settings_.single || leads, plan_);
     begin_states();
     if (crew_ != nullptr) tell_crew();
     pack();
-    kernel_ = kernels(table_of(settings_.instructions), result_.round, T());
-    (void)sweep(SweepMode::Apply);  // the start's impulses
-    x_.last_lambda = x_.lambda;
-    x_.last_bodies = x_.bodies;
-    iterate();
-    // Velocities updated in place drift by rounding: once more from the impulses.
-    pack_bodies(p_, plan_, x_.bodies);
-    (void)sweep(SweepMode::Apply);
-    bool finite = all_finite(x_.bodies, work_.sums) && all_finite(x_.lambda, work_.sums);
-    if (crew_ != nullptr) finite = crew_->largest(finite ? 0 : 1) == 0;
-    if (finite)
+    begin();
+    bool done = false;
+    if constexpr (std::is_same_v<T, double>) done = leads && !measure(kSingleError) && lead();
+    if (!done) iterate(settings_.tolerance);
+    find_velocities();
+    if (all_are_finite())
       unpack(plan_, x_, result_.round, p_);
     else
       result_.outcome = Outcome::NotFinite;
@@ -179,6 +196,9 @@ class Run {
   }
 
  private:
+  template <class>
+  friend class Run;
+
   void tell_crew() {
     work_.pushed.assign(p_.bodies.size(), 0);
     for (int colour = 0; colour < kSweepColours; ++colour)
@@ -210,6 +230,24 @@ class Run {
     });
   }
 
+  /// Velocities from the impulses: those updated in place drift by rounding.
+  void find_velocities() {
+    pack_bodies(p_, plan_, x_.bodies);
+    (void)sweep(SweepMode::Apply);
+  }
+
+  void begin() {
+    kernel_ = kernels(table_of(settings_.instructions), result_.round, T());
+    find_velocities();
+    x_.last_lambda = x_.lambda;
+    x_.last_bodies = x_.bodies;
+  }
+
+  bool all_are_finite() {
+    const bool finite = all_finite(x_.bodies, work_.sums) && all_finite(x_.lambda, work_.sums);
+    return crew_ == nullptr ? finite : crew_->largest(finite ? 0 : 1) == 0;
+  }
+
   SweepChange sweep(SweepMode mode) {
     const std::size_t fields = result_.round ? int{RoundField::kCount} : int{GeneralField::kCount};
     const std::size_t impulses = result_.round ? kRoundImpulses : kGeneralImpulses;
@@ -226,6 +264,7 @@ class Run {
                                            .bodies_of = task.rows_of.data(),
                                            .states = work_.states.data() + task.first_batch,
                                            .look_at_all = look_at_all,
+                                           .twins = task.twins,
                                            .data = x_.data.data() + fields * lanes,
                                            .lambda = x_.lambda.data() + impulses * lanes,
                                            .bodies = x_.bodies.data()},
@@ -258,11 +297,6 @@ class Run {
 
   double error(const SweepChange& change) const { return std::sqrt(change.most) / settings_.speed; }
 
-  /// Nesterov's sequence, set back where the change of the sweeps grows.
-  struct Momentum {
-    double t = 1, change = std::numeric_limits<double>::infinity();
-  };
-
   void push_on(Momentum& m, const SweepChange& change) {
     const double old = std::isfinite(m.change) ? m.change : change.squares;
     const double now = settings_.memory * old + (1 - settings_.memory) * change.squares;
@@ -279,44 +313,78 @@ class Run {
   }
 
   /// Reads the error off; true where it is within the tolerance.
-  bool measure() {
+  bool measure(double tolerance) {
     result_.residual = error(sweep(SweepMode::Measure));
-    return result_.residual <= settings_.tolerance;
+    return result_.residual <= tolerance;
   }
 
-  void iterate() {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    Momentum momentum;
-    double halved = kInfinity, next_newton = settings_.newton_from;
-    int since = 0;
+  /// Sweeps in single precision, which move half as many bytes, as far as that leads. True where
+  /// nothing is left to do.
+  bool lead() {
+    Run<float> first(p_, settings_, work_, work_.single);
+    first.result_.round = result_.round;
+    first.x_.data.assign(x_.data.begin(), x_.data.end());
+    first.x_.lambda.assign(x_.lambda.begin(), x_.lambda.end());
+    first.begin();
+    first.iterate(std::max(settings_.tolerance, kSingleError));
+    if (!first.all_are_finite()) {  // numbers beyond its range
+      begin_states();
+      return false;
+    }
+    x_.lambda.assign(first.x_.lambda.begin(), first.x_.lambda.end());
+    x_.last_lambda.assign(first.x_.last_lambda.begin(), first.x_.last_lambda.end());
+    undo_drift();
+    result_ = first.result_;
+    progress_ = first.progress_;
+    const bool good = measure(settings_.tolerance);
+    result_.outcome = good ? Outcome::Converged : Outcome::IterationLimit;
+    if (good || result_.sweeps >= settings_.max_sweeps) return true;
+    if (settings_.momentum) push_on(progress_.momentum, progress_.change);
+    return false;
+  }
+
+  /// The velocities that the impulses give, those now and those before the last sweep: what is
+  /// extrapolated must fit together, as nothing brings it together again.
+  void undo_drift() {
+    for (int i = 0; i < 2; ++i) {
+      std::swap(x_.lambda, x_.last_lambda);
+      std::swap(x_.bodies, x_.last_bodies);
+      find_velocities();
+    }
+  }
+
+  /// Sweeps until `tolerance`, from where they stand.
+  void iterate(double tolerance) {
+    auto& [next_newton, momentum, change, halved, since] = progress_;
+    constexpr bool kFull = std::is_same_v<T, double>;
     result_.outcome = Outcome::IterationLimit;
     while (result_.outcome == Outcome::IterationLimit) {
-      const SweepChange change = sweep(SweepMode::Sweep);
+      change = sweep(SweepMode::Sweep);
       ++result_.sweeps;
       if (!std::isfinite(change.squares)) return;
+      if (!kFull && result_.sweeps % kDriftingSweeps == 0) undo_drift();
       const bool end = result_.sweeps >= settings_.max_sweeps;
-      if ((end ||
-           (result_.sweeps >= settings_.min_sweeps && error(change) <= settings_.tolerance)) &&
-          measure())
+      if ((end || (result_.sweeps >= settings_.min_sweeps && error(change) <= tolerance)) &&
+          measure(tolerance))
         result_.outcome = Outcome::Converged;
       if (end || result_.outcome == Outcome::Converged) return;
       since = change.squares <= 0.25 * halved ? 0 : since + 1;
       if (since == 0) halved = change.squares;
       const bool stalls = settings_.patience > 0 && since > settings_.patience;
-      if (result_.newton_steps < settings_.newton_steps && settings_.compliance > 0 &&
+      if (kFull && result_.newton_steps < settings_.newton_steps && settings_.compliance > 0 &&
           crew_ == nullptr && (stalls || error(change) <= next_newton)) {
         if (newton_phase()) {  // a new place: nothing is known about the change of its sweeps
           momentum = {};
-          halved = kInfinity;
+          halved = std::numeric_limits<double>::infinity();
         }
-        if (result_.residual <= settings_.tolerance) {
+        if (result_.residual <= tolerance) {
           result_.outcome = Outcome::Converged;
           return;
         }
         since = 0;
         next_newton = 0.1 * result_.residual;
       } else if (stalls) {
-        (void)measure();
+        (void)measure(tolerance);
         result_.outcome = Outcome::Stalled;
         return;
       }
@@ -337,7 +405,7 @@ class Run {
       if (result_.newton_steps == 0) work_.newton.prepare(p_, settings_.compliance);
       const double begin = sweep(SweepMode::Measure).squares;
       double squares = begin;
-      (void)measure();
+      (void)measure(settings_.tolerance);
       for (int idle = 0; idle < kIdle && result_.newton_steps < settings_.newton_steps;) {
         read_impulses(plan_, x_, result_.round, p_, now);
         ++result_.newton_steps;
@@ -367,7 +435,7 @@ class Run {
       if (squares * settings_.newton_gain * settings_.newton_gain <= begin) return true;
       std::swap(x_, work_.kept);
       begin_states();
-      (void)measure();
+      (void)measure(settings_.tolerance);
     }
     return false;
   }
@@ -376,10 +444,7 @@ class Run {
   void begin_at(const std::vector<Vec3>& impulses) {
     write_impulses(plan_, impulses, result_.round, p_, x_);
     begin_states();
-    pack_bodies(p_, plan_, x_.bodies);
-    (void)sweep(SweepMode::Apply);
-    x_.last_lambda = x_.lambda;
-    x_.last_bodies = x_.bodies;
+    begin();
   }
 
   SweepProblem& p_;
@@ -389,6 +454,7 @@ class Run {
   Numbers<T>& x_;
   SweepCrew* crew_;
   Kernels<T> kernel_ = {};
+  Progress progress_{.next_newton = settings_.newton_from};
   SweepResult result_;
 };
 

@@ -57,6 +57,7 @@ struct SweepArrays {
   const std::int32_t* bodies_of = nullptr;  // by batch: rows of eight of A, of eight of B
   BatchState* states = nullptr;             // by batch
   bool look_at_all = true;                  // also at batches that rest
+  bool twins = false;                       // batches 2 k and 2 k + 1 share no body that moves
   const T* data = nullptr;
   T* lambda = nullptr;
   T* bodies = nullptr;

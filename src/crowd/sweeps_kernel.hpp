@@ -13,9 +13,8 @@ namespace orthant::internal {
 namespace {
 
 /// The two bodies of a batch: rows (v, 1/m, s, mobile), s = Lᵀω.
-template <class T>
+template <class V>
 struct BodyPair {
-  using V = Pack<T>;
   V a[kBodyRow], b[kBodyRow];
   Trio<V> va() const { return {a[0], a[1], a[2]}; }
   Trio<V> vb() const { return {b[0], b[1], b[2]}; }
@@ -35,18 +34,20 @@ template <class V>
 struct Change {
   V squares{}, most{};  // Σ Δλ·W Δλ and the largest velocity |Δλ| W
   void add(const V& dn, const V& wn, const V& dt2, const V& wt) {
-    squares += dn * dn * wn + dt2 * wt;
     const V vn = dn * wn, vt2 = dt2 * wt * wt;
-    most = larger(most, larger(vn * vn, vt2));
+    add(dn * dn * wn + dt2 * wt, larger(vn * vn, vt2));
+  }
+  void add(const V& more_squares, const V& velocity2) {
+    squares += more_squares;
+    most = larger(most, velocity2);
   }
 };
 
 /// Centred spheres: W = diag(wn, wt, wt), so the exact answer of one contact has a closed form:
 /// λ_N = max(0, λ_N − u_N/w_N), then λ_T clipped to μ λ_N. Tangents are world vectors.
-template <class T, SweepMode mode>
-ORTHANT_INLINE void round_contact(const T* d, T* lambda, BodyPair<T>& bodies,
-                                  Change<Pack<T>>& change) {
-  using V = Pack<T>;
+template <SweepMode mode, class V, class Data, class Impulses>
+ORTHANT_INLINE void round_contact(const Data& d, const Impulses& lambda, BodyPair<V>& bodies,
+                                  Change<V>& change) {
   const Trio<V> n = read_trio<V>(d + RoundField::kNormal * kLanes);
   const V ka = read<V>(d + RoundField::kLeverA * kLanes);
   const V kb = read<V>(d + RoundField::kLeverB * kLanes);
@@ -97,9 +98,8 @@ constexpr T kLastStep = sizeof(T) == 4 ? T(1e-3) : T(1e-7);
 /// it slides with the s at which |y| = μ m, which lies below |c|(1 + μ|n|)/(−μ q_n). Newton on
 /// μ m/|y| = 1, which is linear in s where S is a multiple of 1; bisection where that leaves the
 /// bracket. Lanes that are done wait for the others.
-template <class T>
+template <class T, class V>
 struct OneContact {
-  using V = Pack<T>;
   V n1, n2, t11, t12, t22, mu;
 
   /// One step towards it from λ, without a search for s: what sticks is exact, what slides goes a
@@ -170,10 +170,9 @@ struct OneContact {
   }
 };
 
-template <class T, SweepMode mode>
-ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
-                                    Change<Pack<T>>& change) {
-  using V = Pack<T>;
+template <class T, SweepMode mode, class V, class Data, class Impulses>
+ORTHANT_INLINE void general_contact(const Data& d, const Impulses& lambda, BodyPair<V>& bodies,
+                                    Change<V>& change) {
   using F = GeneralField;
   const auto field = [&](int k) { return read<V>(d + k * kLanes); };
   const auto trio = [&](int k) { return read_trio<V>(d + k * kLanes); };
@@ -192,8 +191,8 @@ ORTHANT_INLINE void general_contact(const T* d, T* lambda, BodyPair<T>& bodies,
   const V un = (dot(du, n) + dot(sa, an) + dot(sb, bn) + field(F::kBias)) * scale;
   const V u1 = (dot(du, t1) + dot(sa, a1) + dot(sb, b1)) * scale;
   const V u2 = (dot(du, t2) + dot(sa, a2) + dot(sb, b2)) * scale;
-  const OneContact<T> block{field(F::kBlock),     field(F::kBlock + 1), field(F::kBlock + 2),
-                            field(F::kBlock + 3), field(F::kBlock + 4), field(F::kFriction)};
+  const OneContact<T, V> block{field(F::kBlock),     field(F::kBlock + 1), field(F::kBlock + 2),
+                               field(F::kBlock + 3), field(F::kBlock + 4), field(F::kFriction)};
   const V soft_n = field(F::kSoftN), soft_t = field(F::kSoftT);
   // The block holds its softness; u does not: u + soft λ is the block's own w.
   const V one = soft_n - soft_n + 1;
@@ -221,6 +220,38 @@ bool pushes(const T* normal_impulses) {
   return some;
 }
 
+/// The contacts of some lanes: bodies in, impulses, bodies out.
+template <class T, bool kRound, SweepMode mode, class V, class Index, class Data, class Impulses>
+ORTHANT_INLINE void sweep_lanes(T* bodies, const Index& of_a, const Index& of_b, const Data& d,
+                                const Impulses& lambda, Change<V>& change) {
+  BodyPair<V> pair;
+  gather(bodies, of_a, pair.a);
+  gather(bodies, of_b, pair.b);
+  if constexpr (kRound)
+    round_contact<mode>(d, lambda, pair, change);
+  else
+    general_contact<T, mode>(d, lambda, pair, change);
+  if constexpr (mode != SweepMode::Measure) {
+    scatter(pair.a, of_a, bodies);
+    scatter(pair.b, of_b, bodies);
+  }
+}
+
+#if defined(ORTHANT_TWINS)
+/// Two batches that share no body: what one after the other does, to the bit.
+template <bool kRound, SweepMode mode>
+ORTHANT_INLINE void sweep_twins(float* bodies, const std::int32_t* index, const float* data,
+                                int next_data, float* lambda, int next_lambda,
+                                Change<Pack<float>>& sum) {
+  Change<TwinPack> change;
+  const Twin<const std::int32_t> of_a{index, 2 * kLanes};
+  sweep_lanes<float, kRound, mode>(bodies, of_a, of_a + kLanes, Twin<const float>{data, next_data},
+                                   Twin<float>{lambda, next_lambda}, change);
+  sum.add(low(change.squares), low(change.most));
+  sum.add(high(change.squares), high(change.most));
+}
+#endif
+
 template <class T, bool kRound, SweepMode mode>
 SweepChange walk(const SweepArrays<T>& x) {
   using V = Pack<T>;
@@ -230,33 +261,45 @@ SweepChange walk(const SweepArrays<T>& x) {
   double squares[kLanes] = {};
   T most[kLanes] = {};
   Change<V> lanes[kLanes / kWide] = {};
+  const auto watched = [&](std::size_t i) {
+    return mode == SweepMode::Sweep && x.states[i] != BatchState::Swept;
+  };
+  const auto rests = [&](std::size_t i) {
+    return watched(i) && x.states[i] == BatchState::Resting && !x.look_at_all;
+  };
   constexpr std::size_t kChunk = 256;  // batches: sums of floats stay short
   for (std::size_t begin = 0; begin < x.batches; begin += kChunk) {
     const std::size_t end = begin + kChunk < x.batches ? begin + kChunk : x.batches;
-    for (std::size_t i = begin; i < end; ++i) {
-      const bool watched = mode == SweepMode::Sweep && x.states[i] != BatchState::Swept;
-      if (watched && x.states[i] == BatchState::Resting && !x.look_at_all) continue;
-      const T* normal_impulses = x.lambda + kImpulses * kLanes * i;
-      const bool pushed = watched && pushes(normal_impulses);
-      for (int l = 0; l < kLanes; l += kWide) {
-        Change<V>& change = lanes[l / kWide];
-        const std::int32_t* index = x.bodies_of + 2 * kLanes * i + l;
-        BodyPair<T> pair;
-        gather(x.bodies, index, pair.a);
-        gather(x.bodies, index + kLanes, pair.b);
-        const T* d = x.data + kFields * kLanes * i + l;
-        T* lambda = x.lambda + kImpulses * kLanes * i + l;
-        if constexpr (kRound)
-          round_contact<T, mode>(d, lambda, pair, change);
-        else
-          general_contact<T, mode>(d, lambda, pair, change);
-        if constexpr (mode != SweepMode::Measure) {
-          scatter(pair.a, index, x.bodies);
-          scatter(pair.b, index + kLanes, x.bodies);
-        }
+    for (std::size_t i = begin; i < end;) {
+      const std::int32_t* index = x.bodies_of + 2 * kLanes * i;
+      const T* data = x.data + kFields * kLanes * i;
+      T* lambda = x.lambda + kImpulses * kLanes * i;
+#if defined(ORTHANT_TWINS)
+      const bool twins = sizeof(T) == sizeof(float) && x.twins && i + 1 < end && i % 2 == 0;
+      const std::size_t count = twins && rests(i) == rests(i + 1) ? 2 : 1;
+#else
+      constexpr std::size_t count = 1;
+#endif
+      if (!rests(i)) {
+        bool pushed[2];
+        for (std::size_t k = 0; k < count; ++k)
+          pushed[k] = watched(i + k) && pushes(lambda + kImpulses * kLanes * k);
+        for (int l = 0; count == 1 && l < kLanes; l += kWide)
+          sweep_lanes<T, kRound, mode>(x.bodies, index + l, index + kLanes + l, data + l,
+                                       lambda + l, lanes[l / kWide]);
+#if defined(ORTHANT_TWINS)
+        if constexpr (sizeof(T) == sizeof(float))
+          if (count == 2)
+            sweep_twins<kRound, mode>(x.bodies, index, data, kFields * kLanes, lambda,
+                                      kImpulses * kLanes, lanes[0]);
+#endif
+        for (std::size_t k = 0; k < count; ++k)
+          if (watched(i + k))
+            x.states[i + k] = pushed[k] || pushes(lambda + kImpulses * kLanes * k)
+                                  ? BatchState::Watched
+                                  : BatchState::Resting;
       }
-      if (watched)
-        x.states[i] = pushed || pushes(normal_impulses) ? BatchState::Watched : BatchState::Resting;
+      i += count;
     }
     for (int l = 0; l < kLanes; l += kWide) {
       Change<V>& change = lanes[l / kWide];

@@ -17,6 +17,7 @@ namespace orthant::internal {
 namespace {
 
 constexpr int kWindow = 64;  // batches that are open at the same time
+constexpr std::uint64_t kEven = 0x5555555555555555;
 
 /// Numbers the cells that hold contacts => slot_of, cells, in any order. Contacts that follow one
 /// another are mostly of one cell.
@@ -127,7 +128,7 @@ std::int32_t row_in(const SweepProblem& p, SweepTask& task, std::int32_t body) {
 /// Puts each contact into the oldest open batch that has a free lane and neither of its bodies;
 /// those that are likely to stay open have batches of their own. Bodies that do not move may be
 /// in a batch as often as they like. `used` is clear before and after, for the bodies of this task.
-void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask& task) {
+void fill_batches(const SweepProblem& p, double far, bool twins, SweepPlan& plan, SweepTask& task) {
   std::vector<std::int32_t>& rows_of = task.rows_of;
   rows_of.clear();
   task.still.assign(1, 0);
@@ -139,15 +140,19 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
   std::uint64_t near_only = 0, far_only = 0;  // open batches
   int count[kWindow] = {};
   std::size_t first = 0, batches = 0;  // of the open ones; of all
+  // Those that share no body are open as long as each other.
+  task.twins = twins && task.end - task.begin >= kTwinContacts;
+  const std::size_t together = task.twins ? 2 : 1;
   const auto close_first = [&] {
-    const std::uint64_t bit = std::uint64_t{1} << (first % kWindow);
-    const std::int32_t* rows = rows_of.data() + 2 * kSweepBatch * first;
-    for (int l = 0; l < 2 * kSweepBatch; ++l)
-      if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
-    full &= ~bit;
-    near_only &= ~bit;
-    far_only &= ~bit;
-    ++first;
+    for (std::size_t k = 0; k < together && first < batches; ++k, ++first) {
+      const std::uint64_t bit = std::uint64_t{1} << (first % kWindow);
+      const std::int32_t* rows = rows_of.data() + 2 * kSweepBatch * first;
+      for (int l = 0; l < 2 * kSweepBatch; ++l)
+        if (rows[l] >= 0) plan.used[rows[l]] &= ~bit;
+      full &= ~bit;
+      near_only &= ~bit;
+      far_only &= ~bit;
+    }
   };
   for (std::size_t k = task.begin; k < task.end; ++k) {
     const std::int32_t i = plan.order[k];
@@ -155,15 +160,19 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
     const std::int32_t a = row_in(p, task, c.a), b = row_in(p, task, c.b);
     const bool is_far = warm && c.bias > far && c.impulse.isZero(0);
     std::uint64_t taken = full | (is_far ? near_only : far_only);
-    for (const std::int32_t row : {a, b})
-      if (row >= 0) taken |= plan.used[row];
+    for (const std::int32_t row : {a, b}) {
+      if (row < 0) continue;
+      const std::uint64_t used = plan.used[row];
+      taken |= used;
+      if (task.twins) taken |= (used & kEven) << 1 | (used >> 1 & kEven);
+    }
     const int turn = static_cast<int>(first % kWindow);
     std::size_t batch = first + static_cast<std::size_t>(std::countr_zero(std::rotr(~taken, turn)));
     if (~taken == 0 || batch >= first + kWindow) {
       close_first();
       batch = batches;
     }
-    while (batch >= batches) {
+    while (batch >= batches || batches % together != 0) {
       rows_of.insert(rows_of.end(), 2 * kSweepBatch, -1);
       task.states.push_back(is_far ? BatchState::Watched : BatchState::Swept);
       count[batches % kWindow] = 0;
@@ -179,7 +188,8 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
     for (const std::int32_t row : {a, b})
       if (row >= 0) plan.used[row] |= bit;
     if (count[place] == kSweepBatch) full |= bit;
-    while (first < batches && (full & (std::uint64_t{1} << (first % kWindow)))) close_first();
+    const std::uint64_t ends = (std::uint64_t{1} << together) - 1;
+    while (first + together <= batches && (~full >> (first % kWindow) & ends) == 0) close_first();
   }
   while (first < batches) close_first();
   task.batches = batches;
@@ -187,7 +197,8 @@ void fill_batches(const SweepProblem& p, double far, SweepPlan& plan, SweepTask&
 
 }  // namespace
 
-void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, SweepPlan& plan) {
+void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, bool twins,
+                 SweepPlan& plan) {
   find_tasks(p, crew, plan);
   plan.used.assign(p.bodies.size(), 0);
   refill(plan.lane_of, p.contacts.size());
@@ -197,7 +208,7 @@ void plan_sweeps(const SweepProblem& p, const SweepCrew* crew, double far, Sweep
     parallel_for(plan.colours[colour + 1] - first, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t t = first + begin; t < first + end; ++t) {
         sort_by_height(p, plan.tasks[t], plan.order);
-        fill_batches(p, far, plan, plan.tasks[t]);
+        fill_batches(p, far, twins, plan, plan.tasks[t]);
       }
     });
   }

@@ -12,11 +12,16 @@
 
 namespace orthant::internal {
 
+/// Contacts from which on two batches of a task at a time share no body: of fewer contacts the
+/// order would not be from the lowest up any more.
+constexpr std::size_t kTwinContacts = 2048;
+
 /// The contacts of one cell.
 struct SweepTask {
   SweepCell cell = {0, 0};
   std::size_t begin = 0, end = 0;            // in SweepPlan::order
   std::size_t first_batch = 0, batches = 0;  // of all; its own
+  bool twins = false;                        // its batches 2 k and 2 k + 1 share no body that moves
   std::vector<std::int32_t> rows_of;         // by batch: rows of eight of A, of eight of B
   std::vector<BatchState> states;            // by batch, before the first sweep
   // Rows are written back whether they changed or not, so a body that does not move has a row in
@@ -50,7 +55,8 @@ inline bool moves(const SweepBody& body) { return body.inverse_mass > 0; }
 
 /// Tasks of the cells that are swept here (crew null: all), with their batches. Where others pushed
 /// before, a contact that did not and has to be approached faster than `far` is likely to stay
-/// open.
-void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, double far, SweepPlan& plan);
+/// open. `twins`: large tasks have batches two of which may be swept at once.
+void plan_sweeps(const SweepProblem& problem, const SweepCrew* crew, double far, bool twins,
+                 SweepPlan& plan);
 
 }  // namespace orthant::internal

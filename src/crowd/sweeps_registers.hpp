@@ -3,6 +3,8 @@
 // bodies of a batch in and out of registers. Included by sweeps_kernel.hpp alone, under its rules.
 #pragma once
 
+#include <cstddef>
+
 #include "crowd/sweeps_data.hpp"
 
 namespace orthant::internal {
@@ -123,11 +125,15 @@ ORTHANT_INLINE void transpose(Pack<double>* r) {
 
 /// As many bodies as there are lanes: component k of all of them in x[k].
 template <class T>
+ORTHANT_INLINE T* row_of(T* bodies, std::int32_t index) {
+  return bodies + kBodyRow * static_cast<std::size_t>(index);
+}
+template <class T>
 ORTHANT_INLINE void gather(const T* bodies, const std::int32_t* index, Pack<T>* x) {
   constexpr int kParts = kBodyRow / kWidth<T>;  // registers of a row
   for (int l = 0; l < kWidth<T>; ++l)
     for (int part = 0; part < kParts; ++part)
-      x[kWidth<T> * part + l] = read<Pack<T>>(bodies + kBodyRow * index[l] + kWidth<T> * part);
+      x[kWidth<T> * part + l] = read<Pack<T>>(row_of(bodies, index[l]) + kWidth<T> * part);
   transpose(x);
 }
 template <class T>
@@ -136,8 +142,85 @@ ORTHANT_INLINE void scatter(Pack<T>* x, const std::int32_t* index, T* bodies) {
   transpose(x);
   for (int l = 0; l < kWidth<T>; ++l)
     for (int part = 0; part < kParts; ++part)
-      write(bodies + kBodyRow * index[l] + kWidth<T> * part, x[kWidth<T> * part + l]);
+      write(row_of(bodies, index[l]) + kWidth<T> * part, x[kWidth<T> * part + l]);
 }
+
+#if defined(__AVX512F__)
+/// Two batches of floats in one register each: what is at `at` and `apart` numbers further on.
+#define ORTHANT_TWINS 1
+typedef float TwinPack __attribute__((vector_size(64)));
+template <class T>
+struct Twin {
+  T* at;
+  std::ptrdiff_t apart;
+  Twin operator+(int k) const { return {at + k, apart}; }
+};
+ORTHANT_INLINE TwinPack both(const Pack<float>& a, const Pack<float>& b) {
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+ORTHANT_INLINE Pack<float> low(const TwinPack& x) {
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+ORTHANT_INLINE Pack<float> high(const TwinPack& x) {
+  return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+template <class V, class T>
+ORTHANT_INLINE V read(const Twin<T>& p) {
+  return both(read<Pack<float>>(p.at), read<Pack<float>>(p.at + p.apart));
+}
+ORTHANT_INLINE void write(const Twin<float>& p, const TwinPack& x) {
+  write(p.at, low(x));
+  write(p.at + p.apart, high(x));
+}
+/// Four registers of rows of four, quarter by quarter.
+ORTHANT_INLINE void transpose_quarters(TwinPack* r) {
+#define ORTHANT_FOURS(a, b, i, j, k, l)                                                      \
+  __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, \
+                          l + 8, i + 12, j + 12, k + 12, l + 12)
+  const TwinPack p = ORTHANT_FOURS(r[0], r[1], 0, 16, 1, 17);
+  const TwinPack q = ORTHANT_FOURS(r[0], r[1], 2, 18, 3, 19);
+  const TwinPack u = ORTHANT_FOURS(r[2], r[3], 0, 16, 1, 17);
+  const TwinPack w = ORTHANT_FOURS(r[2], r[3], 2, 18, 3, 19);
+  r[0] = ORTHANT_FOURS(p, u, 0, 1, 16, 17);
+  r[1] = ORTHANT_FOURS(p, u, 2, 3, 18, 19);
+  r[2] = ORTHANT_FOURS(q, w, 0, 1, 16, 17);
+  r[3] = ORTHANT_FOURS(q, w, 2, 3, 18, 19);
+#undef ORTHANT_FOURS
+}
+/// Bodies j and j + 4 of a batch share a register until their numbers are sorted.
+ORTHANT_INLINE void gather(const float* bodies, const Twin<const std::int32_t>& index,
+                           TwinPack* x) {
+  for (int j = 0; j < 4; ++j) {
+    TwinPack r[2];
+    for (int k = 0; k < 2; ++k) {
+      const std::int32_t* at = index.at + j + k * index.apart;
+      r[k] =
+          both(read<Pack<float>>(row_of(bodies, at[0])), read<Pack<float>>(row_of(bodies, at[4])));
+    }
+    x[j] = __builtin_shufflevector(r[0], r[1], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+                                   27);
+    x[j + 4] = __builtin_shufflevector(r[0], r[1], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28,
+                                       29, 30, 31);
+  }
+  transpose_quarters(x);
+  transpose_quarters(x + 4);
+}
+ORTHANT_INLINE void scatter(TwinPack* x, const Twin<const std::int32_t>& index, float* bodies) {
+  transpose_quarters(x);
+  transpose_quarters(x + 4);
+  for (int j = 0; j < 4; ++j) {
+    const TwinPack r[2] = {__builtin_shufflevector(x[j], x[j + 4], 0, 1, 2, 3, 16, 17, 18, 19, 4, 5,
+                                                   6, 7, 20, 21, 22, 23),
+                           __builtin_shufflevector(x[j], x[j + 4], 8, 9, 10, 11, 24, 25, 26, 27, 12,
+                                                   13, 14, 15, 28, 29, 30, 31)};
+    for (int k = 0; k < 2; ++k) {
+      const std::int32_t* at = index.at + j + k * index.apart;
+      write(row_of(bodies, at[0]), low(r[k]));
+      write(row_of(bodies, at[4]), high(r[k]));
+    }
+  }
+}
+#endif
 #else
 template <class T>
 constexpr int kWidth = 1;
@@ -194,12 +277,12 @@ template <class V>
 Trio<V> cross(const Trio<V>& a, const Trio<V>& b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-template <class V, class T>
-Trio<V> read_trio(const T* p) {
+template <class V, class P>
+Trio<V> read_trio(const P& p) {
   return {read<V>(p), read<V>(p + kLanes), read<V>(p + 2 * kLanes)};
 }
-template <class V, class T>
-void write_trio(T* p, const Trio<V>& a) {
+template <class V, class P>
+void write_trio(const P& p, const Trio<V>& a) {
   write(p, a.x);
   write(p + kLanes, a.y);
   write(p + 2 * kLanes, a.z);
