@@ -609,8 +609,8 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   const std::size_t count = work.pairs.size();
   const std::size_t from = all == nullptr ? 0 : all->begin(count, all->rank());
   const std::size_t to = all == nullptr ? count : all->begin(count, all->rank() + 1);
-  const bool alone = thread_count() == 1;  // then chunks come in order and need not wait
-  contacts.contacts.clear();
+  const bool alone = thread_count() == 1;   // then chunks come in order and need not wait
+  clear_for(contacts.contacts, to - from);  // most pairs of a pile have one
   for (std::size_t first = from; first < to; first += kWaitingChunks * kPairGrain) {
     const std::size_t here = std::min(kWaitingChunks * kPairGrain, to - first);
     const std::size_t chunks = chunk_count(here, kPairGrain);

@@ -474,6 +474,9 @@ void write_velocities(const StepRun& run, VecX& v) {
   });
 }
 
+/// [m, rad]: from any place that is finite, what is nearer is finite, and so is its square.
+constexpr double kFarthest = 1e150;
+
 /// q ⊞ dt v⁺ for bodies near others, second-order flight for those without any contact; overlaps
 /// that this will leave => report.
 void advance_crowd(StepRun& run, double dt) {
@@ -505,6 +508,8 @@ void advance_crowd(StepRun& run, double dt) {
   const Index told = model.v_size() - model.dynamic_v_size();
   delta.tail(told) = dt * run.x.v.tail(told);
   const bool flies = model.law() == LawOfMotion::Inertial;
+  const auto near = [](const auto& way) { return (way.array().abs() < kFarthest).all(); };
+  std::atomic<bool> finite{near(delta.tail(told))};
   const auto count = static_cast<std::size_t>(model.dynamic_count());
   parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -517,9 +522,14 @@ void advance_crowd(StepRun& run, double dt) {
       } else {
         delta.segment<6>(body.v_begin) = dt * v;
       }
-      run.x.v.segment<6>(body.v_begin) = v;
+      if (!near(delta.segment<6>(body.v_begin))) finite = false;
     }
   });
+  if (!finite) {
+    run.report.outcome = Outcome::NotFinite;
+    return;
+  }
+  write_velocities(run, run.x.v);
   boxplus(model, run.x.q, delta, run.x.q);
   run.x.t += dt;
 }
@@ -557,7 +567,7 @@ bool is_crowd(const StepRun& run) {
   const StepSettings& s = run.settings;
   return s.accuracy != Accuracy::Exact && run.record == nullptr &&
          s.stabilisation == Stabilisation::Projection && s.max_halvings == 0 && !s.impact_events &&
-         has_plain_contacts(run);
+         run.model.flexible_parts().empty() && has_plain_contacts(run);
 }
 
 bool free_crowd_motion(StepRun& run, double dt) {
@@ -655,8 +665,11 @@ void release_rows(StepWorkspace::Impl& work) {
   std::swap(assembly, lean);
   work.solver = {};
   work.solve_report = {};
-  work.solved.rows = {};
+  work.solved = {};
   work.correction = {};
+  work.trial = {};
+  work.before = {};
+  work.flight = {};
   work.crowd.scale_work = {};
   work.crowd.scale = {};
   work.crowd.judge = {};
@@ -665,7 +678,12 @@ void release_rows(StepWorkspace::Impl& work) {
 bool step_crowd(StepRun& run, double dt, bool light) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
-  if (light && work.detected.contacts.contacts.size() >= kCutContacts) release_rows(work);
+  // Of many bodies the scratch of each stage goes before the next one takes its own.
+  const bool large = light && work.detected.contacts.contacts.size() >= kCutContacts;
+  if (large) {
+    release_rows(work);
+    work.collision = {};
+  }
   if (work.crowd.crew == nullptr && light && work.detected.contacts.contacts.empty()) {
     work.crowd.problem.contacts.clear();
     keep_crowd(run, dt);
@@ -684,6 +702,7 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   }
   const Filling filling(run, dt);
   fill_contacts(filling);
+  if (large) work.matched = {};
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   SweepSettings settings =
@@ -718,10 +737,10 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   run.report.residual = std::max(run.report.residual, result.residual);
   run.report.outcome = std::max(run.report.outcome, result.outcome);
   run.report.accuracy = run.settings.accuracy;
+  if (large) work.crowd.sweeps = {};
   keep_crowd(run, dt);
   advance_crowd(run, dt);
-  work.swept = true;
-  return true;
+  return work.swept = true;
 }
 
 }  // namespace orthant::internal

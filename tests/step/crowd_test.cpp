@@ -3,10 +3,12 @@
 // of states that nobody should ask for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "orthant/base/error.hpp"
+#include "orthant/base/process.hpp"
 #include "orthant/base/thread_scope.hpp"
 #include "orthant/model/model_builder.hpp"
 #include "orthant/step/step.hpp"
@@ -156,6 +158,25 @@ TEST(Crowd, HasTheSameBitsForAnyNumberOfThreads) {
     }
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Crowd, TakesTwoKilobytesPerBodyBeyondModelStateAndParameters) {
+  // At rest with three contacts per body, and thrown so that contacts come and go.
+  for (const double speed : {0.0, 0.4}) {
+    World world(field(42, 12, LawOfMotion::Inertial, 0.5), Accuracy::Fast);
+    const Index count = world.model.dynamic_count();
+    for (Index i = 0; i < count; ++i) world.x.v[6 * i] = i % 3 == 0 ? speed : 0;
+    reset_peak_memory();
+    const double before = peak_memory();
+    Index most = 0;
+    for (int i = 0; i < 8; ++i) most = std::max(most, world.step().contacts);
+    EXPECT_GT(most, 5 * count / 2);
+    const double bytes = (peak_memory() - before) / count;
+    EXPECT_LT(bytes, 2000) << speed;
+    EXPECT_GT(bytes, 500) << "the system does not let go of its peak";
+  }
+}
+#endif
 
 TEST(Crowd, CellsDoNotSpoilTheAnswer) {
   // 3136 spheres at rest, cut into cells: the tolerance is reached and nothing sinks.
