@@ -546,7 +546,8 @@ bool accepts_swept(StepRun& run, const SweepResult& swept, bool large, const Ass
       s.trace != nullptr)
     return false;
   const CanonicalProblem& p = assembly.problem;
-  scale_of(p, work.scale_work, work.scale);
+  work.scale.v_free = assembly.v_free;
+  scale_of(p, assembly.solver, work.scale_work, work.scale);
   const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
   const bool converged = residual.value <= s.tolerance;
   if (!converged && !large) return false;
@@ -650,6 +651,7 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run, solved.solution.v);
+  if (work.crowd.problem.bodies.size() >= kCutContacts) work.crowd.sweeps = {};
   return (result.outcome == Outcome::Converged || large) &&
          accepts_swept(run, result, large, assembly, solved);
 }
