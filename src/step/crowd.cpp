@@ -651,7 +651,6 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
   write_velocities(run, solved.solution.v);
-  if (work.crowd.problem.bodies.size() >= kCutContacts) work.crowd.sweeps = {};
   return (result.outcome == Outcome::Converged || large) &&
          accepts_swept(run, result, large, assembly, solved);
 }
