@@ -7,15 +7,25 @@
 
 namespace orthant {
 
-/// As resize(n) of an array whose numbers are no longer wanted: the old memory goes before the new
-/// comes, and the new is an eighth more than asked, not twice as much. Of the arrays of 10⁵ bodies
-/// that is a third.
+/// Room for n, and an eighth more where there was none: not twice as much.
+template <class T, class A>
+void make_room(std::vector<T, A>& array, std::size_t n) {
+  if (n > array.capacity()) array.reserve(n + n / 8 + 8);
+}
+
+/// As clear(), with room for n: the old memory goes before the new comes.
+template <class T, class A>
+void clear_for(std::vector<T, A>& array, std::size_t n) {
+  array.clear();
+  if (n > array.capacity()) array = std::vector<T, A>();
+  make_room(array, n);
+}
+
+/// As resize(n) of an array whose numbers are no longer wanted. Of the arrays of 10⁵ bodies what
+/// this saves is a third.
 template <class T, class A>
 void refill(std::vector<T, A>& array, std::size_t n) {
-  if (n > array.capacity()) {
-    array = std::vector<T, A>();
-    array.reserve(n + n / 8);
-  }
+  if (n > array.capacity()) clear_for(array, n);
   array.resize(n);
 }
 

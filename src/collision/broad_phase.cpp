@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/refill.hpp"
 #include "orthant/base/assert.hpp"
 #include "orthant/base/parallel.hpp"
 
@@ -199,14 +200,18 @@ Index BroadPhase::find_cell(std::int32_t level, const std::array<std::int32_t, 3
 }
 
 void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
-                             std::span<const unsigned char> moves,
+                             std::span<const unsigned char> moves, std::span<const Ball> balls,
                              std::vector<IndexPair>& found) const {
   const Bounds& box = boxes[i];
+  const auto add_if_near = [&](Index j) {
+    if (overlap(box, boxes[j]) && (balls.empty() || overlap(balls[i], balls[j])))
+      found.push_back({std::min(i, j), std::max(i, j)});
+  };
   const auto test = [&](Index j, bool same_level) {
     // Within a level boxes that move look for each other: one of them reports. The others do not
     // look there.
     if (same_level ? (moves[j] ? j <= i : false) : !moves[i] && !moves[j]) return;
-    if (overlap(box, boxes[j])) found.push_back({std::min(i, j), std::max(i, j)});
+    add_if_near(j);
   };
   for (std::int32_t l = level_of_[i]; l < static_cast<std::int32_t>(levels_.size()); ++l) {
     const Level& level = levels_[l];
@@ -246,10 +251,7 @@ void BroadPhase::partners_of(Index i, std::span<const Bounds> boxes,
             for (; k < end; ++k) test(by_cell_[k], same);
             continue;
           }
-          for (k += home; k < end; ++k) {
-            const Index j = by_cell_[k];
-            if (overlap(box, boxes[j])) found.push_back({std::min(i, j), std::max(i, j)});
-          }
+          for (k += home; k < end; ++k) add_if_near(by_cell_[k]);
         }
       continue;
     }
@@ -272,6 +274,7 @@ void BroadPhase::merge_sorted(Index count, std::vector<IndexPair>& pairs) {
     for (const IndexPair& pair : chunk) ++begin_of_[pair.first + 1];
   }
   for (Index i = 0; i < count; ++i) begin_of_[i + 1] += begin_of_[i];
+  make_room(pairs, total);
   pairs.resize(total);
   for (const auto& chunk : found_)
     for (const IndexPair& pair : chunk) pairs[begin_of_[pair.first]++] = pair;
@@ -283,8 +286,8 @@ void BroadPhase::merge_sorted(Index count, std::vector<IndexPair>& pairs) {
 }
 
 void BroadPhase::find_pairs(std::span<const Bounds> boxes, std::span<const unsigned char> moves,
-                            std::vector<IndexPair>& pairs) {
-  ORTHANT_ASSERT(boxes.size() == moves.size());
+                            std::vector<IndexPair>& pairs, std::span<const Ball> balls) {
+  ORTHANT_ASSERT(boxes.size() == moves.size() && (balls.empty() || balls.size() == boxes.size()));
   sort_into_levels(boxes);
   sort_into_cells(boxes);
   // Until the pairs are merged begin_of_ holds how many boxes of each level move.
@@ -296,7 +299,7 @@ void BroadPhase::find_pairs(std::span<const Bounds> boxes, std::span<const unsig
   parallel_for_chunks(boxes.size(), kGrain,
                       [&](std::size_t begin, std::size_t end, std::size_t chunk) {
                         for (std::size_t i = begin; i < end; ++i)
-                          partners_of(static_cast<Index>(i), boxes, moves, found_[chunk]);
+                          partners_of(static_cast<Index>(i), boxes, moves, balls, found_[chunk]);
                       });
   merge_sorted(static_cast<Index>(boxes.size()), pairs);
 }

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/refill.hpp"
 #include "base/team.hpp"
 #include "collision/changed_contacts.hpp"
 #include "collision/shape_measures.hpp"
@@ -26,13 +27,16 @@ namespace {
 
 constexpr std::size_t kShapeGrain = 256;
 constexpr std::size_t kPairGrain = 64;
-constexpr std::size_t kSharedPairs = 128;  // from here on over a team
+constexpr std::size_t kWaitingChunks = 256;  // of pairs: their contacts wait to be joined
+constexpr std::size_t kSharedPairs = 128;    // from here on over a team
 constexpr std::size_t kJoinGrain = 16, kSortedGrain = 2048;
 constexpr int kMaxSubSpheres = 128;
 constexpr Index kManyCorners = 16;  // of a hull whose own box is turned instead of its corners
 constexpr int kMaxAdvances = 32;    // of the flight of a fast pair
 
 using Placed = CollisionWorkspace::Placed;
+
+const BodyMotion kStill;
 
 bool is_half_space(const ShapeInstance& shape) {
   return shape.shape.kind() == ShapeKind::HalfSpace;
@@ -110,6 +114,8 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
   work.placed.resize(work.order.size());
   work.boxes.resize(work.bounded);
   work.moves.resize(work.bounded);
+  const bool has_balls = !settings.periodic.any();
+  work.balls.resize(has_balls ? work.bounded : 0);
   thread_local ShapeMeasures kept;
   if (settings.measures == nullptr) kept.update(model, parameters);
   const ShapeMeasures& measures = settings.measures != nullptr ? *settings.measures : kept;
@@ -123,7 +129,7 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
       const Body& body = model.body(shape.body);
       Placed& placed = work.placed[i];
       placed.X_WS = placed_at(body, shape, q, parameters.values.data());
-      placed.motion = motion.empty() ? BodyMotion{} : motion[index_of(shape.body)];
+      placed.motion = motion.empty() ? &kStill : &motion[index_of(shape.body)];
       placed.uid = body.uid;
       placed.body = shape.body;
       placed.shape = shape.id;
@@ -134,11 +140,12 @@ void place_shapes(const Model& model, const Parameters& parameters, const VecX& 
       const ShapeView<double> view = shape.view(parameters.values.data());
       // Each box grows by half its own share: together never less than the pair's margin.
       const double width = is_ground(view.kind) ? widest : placed.width;
-      const double grow = 0.5 * settings.margin * width + placed.motion.turn;
+      const double grow = 0.5 * settings.margin * width + placed.motion->turn;
       const Vec3 zero = Vec3::Zero();
-      const Vec3* shift = placed.motion.shift;
+      const Vec3* shift = placed.motion->shift;
       if (view.kind == ShapeKind::Sphere)
         placed.reach = width + grow + std::max(shift[0].lpNorm<1>(), shift[1].lpNorm<1>());
+      if (has_balls) work.balls[i] = {placed.X_WS.x, placed.reach};
       Bounds& box = work.boxes[i];
       box = bounds_of(shape, view, placed.X_WS, measures, settings.periodic.any());
       box.lo += zero.cwiseMin(shift[0]).cwiseMin(shift[1]);
@@ -201,7 +208,7 @@ void wrap_boxes(const Model& model, const PeriodicBox& box, CollisionWorkspace& 
 /// Pairs of boxes => pairs of shapes with the periods between them, each once.
 void resolve_images(CollisionWorkspace& work) {
   if (work.ghost_of.empty()) return;
-  for (IndexPair& pair : work.bounded_pairs) {
+  for (IndexPair& pair : work.pairs) {
     std::array<std::int8_t, 3> image = {0, 0, 0};
     Index ends[2] = {pair.first, pair.second};
     for (int side = 0; side < 2; ++side) {
@@ -217,20 +224,20 @@ void resolve_images(CollisionWorkspace& work) {
     }
     pair = {ends[0], ends[1], image};
   }
-  std::erase_if(work.bounded_pairs, [](const IndexPair& p) { return p.first == p.second; });
-  std::sort(work.bounded_pairs.begin(), work.bounded_pairs.end());
-  work.bounded_pairs.erase(std::unique(work.bounded_pairs.begin(), work.bounded_pairs.end()),
-                           work.bounded_pairs.end());
+  std::erase_if(work.pairs, [](const IndexPair& p) { return p.first == p.second; });
+  std::sort(work.pairs.begin(), work.pairs.end());
+  work.pairs.erase(std::unique(work.pairs.begin(), work.pairs.end()), work.pairs.end());
   work.boxes.resize(work.bounded);
   work.moves.resize(work.bounded);
 }
 
-/// Lists of chunks, one behind the other.
-void join(std::span<const std::vector<Contact>> lists, std::vector<Contact>& out) {
+/// Lists of chunks, one behind the other, behind what is there.
+void append(std::span<const std::vector<Contact>> lists, std::vector<Contact>& out) {
   thread_local std::vector<std::size_t> kept;
   std::vector<std::size_t>& begin = kept;  // of this thread, also in the loop
-  begin.assign(lists.size() + 1, 0);
+  begin.assign(lists.size() + 1, out.size());
   for (std::size_t c = 0; c < lists.size(); ++c) begin[c + 1] = begin[c] + lists[c].size();
+  make_room(out, begin.back());
   out.resize(begin.back());
   parallel_for(lists.size(), kJoinGrain, [&](std::size_t first, std::size_t last) {
     for (std::size_t c = first; c < last; ++c)
@@ -247,6 +254,27 @@ void share(Team& all, std::vector<Contact>& contacts) {
   for (Contact& contact : contacts) take(at, contact);
 }
 
+/// Both are sorted; where two are alike that of `pairs` comes first.
+template <class Before>
+void insert_sorted(std::span<const IndexPair> added, const Before& before,
+                   std::vector<IndexPair>& pairs) {
+  if (added.empty()) return;
+  const std::size_t old = pairs.size();
+  make_room(pairs, old + added.size());
+  pairs.resize(old + added.size());
+  const auto middle = pairs.begin() + static_cast<std::ptrdiff_t>(old);
+  if (old > 0 && before(added.back(), pairs.front())) {
+    std::move_backward(pairs.begin(), middle, pairs.end());
+    std::copy(added.begin(), added.end(), pairs.begin());
+    return;
+  }
+  for (std::size_t i = old, j = added.size(); j > 0;) {  // from behind
+    const bool last = i > 0 && before(added[j - 1], pairs[i - 1]);
+    pairs[i + j - 1] = last ? pairs[i - 1] : added[j - 1];
+    --(last ? i : j);
+  }
+}
+
 /// Half-spaces touch everything on their side: one comparison with each box. All pairs in the order
 /// of their keys, as far as the bodies tell.
 void add_half_space_pairs(const Model& model, std::span<const unsigned char> changed,
@@ -261,8 +289,8 @@ void add_half_space_pairs(const Model& model, std::span<const unsigned char> cha
     const bool plane_moves = model.body(shape.body).is_dynamic() &&
                              (changed.empty() || changed[index_of(shape.body)] != 0);
     const Vec3 n = plane_normal(shape, plane.X_WS);
-    double reach = plane.motion.turn;
-    for (const Vec3& shift : plane.motion.shift) reach += std::max(0.0, n.dot(shift));
+    double reach = plane.motion->turn;
+    for (const Vec3& shift : plane.motion->shift) reach += std::max(0.0, n.dot(shift));
     near.assign(static_cast<std::size_t>(work.bounded), 0);
     parallel_for(near.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
@@ -288,16 +316,7 @@ void add_half_space_pairs(const Model& model, std::span<const unsigned char> cha
   };
   if (!std::is_sorted(work.half_space_pairs.begin(), work.half_space_pairs.end(), before))
     std::stable_sort(work.half_space_pairs.begin(), work.half_space_pairs.end(), before);
-  work.pairs.resize(work.bounded_pairs.size() + work.half_space_pairs.size());
-  if (work.half_space_pairs.empty() || work.bounded_pairs.empty() ||
-      before(work.half_space_pairs.back(), work.bounded_pairs.front())) {
-    std::copy(
-        work.bounded_pairs.begin(), work.bounded_pairs.end(),
-        std::copy(work.half_space_pairs.begin(), work.half_space_pairs.end(), work.pairs.begin()));
-  } else {
-    std::merge(work.bounded_pairs.begin(), work.bounded_pairs.end(), work.half_space_pairs.begin(),
-               work.half_space_pairs.end(), work.pairs.begin(), before);
-  }
+  insert_sorted(work.half_space_pairs, before, work.pairs);
 }
 
 /// One shape pair, A with the smaller uid.
@@ -309,20 +328,20 @@ struct ShapePair {
   double margin(const CollisionSettings& settings) const {
     return settings.margin * std::min(place_a.width, place_b.width);
   }
-  double turn() const { return place_a.motion.turn + place_b.motion.turn; }
-  Vec3 shift(int i) const { return place_a.motion.shift[i] - place_b.motion.shift[i]; }
+  double turn() const { return place_a.motion->turn + place_b.motion->turn; }
+  Vec3 shift(int i) const { return place_a.motion->shift[i] - place_b.motion->shift[i]; }
   /// How far the gap may close along the normal n; `either`: while one of the two stands still.
   double approach(const Vec3& n, bool either) const {
     double way = std::max({0.0, -n.dot(shift(0)), -n.dot(shift(1))});
     for (int i = 0; either && i < 2; ++i)
-      way = std::max({way, -n.dot(place_a.motion.shift[i]), n.dot(place_b.motion.shift[i])});
+      way = std::max({way, -n.dot(place_a.motion->shift[i]), n.dot(place_b.motion->shift[i])});
     return way + turn();
   }
   double way(bool either) const {
     double most = std::max(shift(0).squaredNorm(), shift(1).squaredNorm());
     for (int i = 0; either && i < 2; ++i)
       most = std::max(
-          {most, place_a.motion.shift[i].squaredNorm(), place_b.motion.shift[i].squaredNorm()});
+          {most, place_a.motion->shift[i].squaredNorm(), place_b.motion->shift[i].squaredNorm()});
     return std::sqrt(most) + turn();
   }
 };
@@ -355,8 +374,8 @@ bool may_meet(const ShapePair& pair, bool either, double margin, const ContactPo
   if (either && nearest.gap <= 0.5 * std::min(pair.place_a.width, pair.place_b.width)) return true;
   for (int i = 0; i < 2; ++i) {
     if (meets(pair, pair.shift(i), margin, nearest)) return true;
-    if (either && (meets(pair, pair.place_a.motion.shift[i], margin, nearest) ||
-                   meets(pair, -pair.place_b.motion.shift[i], margin, nearest)))
+    if (either && (meets(pair, pair.place_a.motion->shift[i], margin, nearest) ||
+                   meets(pair, -pair.place_b.motion->shift[i], margin, nearest)))
       return true;
   }
   return false;
@@ -447,6 +466,7 @@ bool has_one_point(ShapeKind a, ShapeKind b) {
 
 Contact& add_contact(const Placed& a, const Placed& b, const IndexPair& indices,
                      std::uint32_t feature, const Vec3& shift, std::vector<Contact>& found) {
+  make_room(found, found.size() + 1);
   Contact& contact = found.emplace_back();
   contact.key = {.body_a = a.uid,
                  .body_b = b.uid,
@@ -586,7 +606,7 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   order_shapes(model, filter.known, work);
   place_shapes(model, parameters, q, motion, changed, settings, work);
   wrap_boxes(model, settings.periodic, work);
-  work.broad_phase.find_pairs(work.boxes, work.moves, work.bounded_pairs);
+  work.broad_phase.find_pairs(work.boxes, work.moves, work.pairs, work.balls);
   resolve_images(work);
   add_half_space_pairs(model, changed, settings, work);
 
@@ -594,19 +614,22 @@ void find(const Model& model, const Parameters& parameters, const VecX& q,
   const std::size_t count = work.pairs.size();
   const std::size_t from = all == nullptr ? 0 : all->begin(count, all->rank());
   const std::size_t to = all == nullptr ? count : all->begin(count, all->rank() + 1);
-  const std::size_t chunks = chunk_count(to - from, kPairGrain);
-  const bool alone = thread_count() == 1;  // then chunks come in order and need not wait
-  if (alone) contacts.contacts.clear();
-  if (!alone && work.found.size() < chunks) work.found.resize(chunks);
-  parallel_for_chunks(
-      to - from, kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-        std::vector<Contact>& found = alone ? contacts.contacts : work.found[chunk];
-        if (!alone) found.clear();
-        LastNormals last(settings.last);
-        for (std::size_t i = begin + from; i < end + from; ++i)
-          narrow_phase(model, parameters, work.pairs[i], settings, work, last, found);
-      });
-  if (!alone) join(std::span(work.found).first(chunks), contacts.contacts);
+  const bool alone = thread_count() == 1;   // then chunks come in order and need not wait
+  clear_for(contacts.contacts, to - from);  // most pairs of a pile have one
+  for (std::size_t first = from; first < to; first += kWaitingChunks * kPairGrain) {
+    const std::size_t here = std::min(kWaitingChunks * kPairGrain, to - first);
+    const std::size_t chunks = chunk_count(here, kPairGrain);
+    if (!alone && work.found.size() < chunks) work.found.resize(chunks);
+    parallel_for_chunks(
+        here, kPairGrain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+          std::vector<Contact>& found = alone ? contacts.contacts : work.found[chunk];
+          if (!alone) found.clear();
+          LastNormals last(settings.last);
+          for (std::size_t i = first + begin; i < first + end; ++i)
+            narrow_phase(model, parameters, work.pairs[i], settings, work, last, found);
+        });
+    if (!alone) append(std::span(work.found).first(chunks), contacts.contacts);
+  }
   if (all != nullptr) share(*all, contacts.contacts);
   // Only bodies of several shapes are out of place.
   const auto before = [](const Contact& x, const Contact& y) { return x.key < y.key; };

@@ -18,15 +18,14 @@ constexpr std::size_t kShapeGrain = 4096, kValueGrain = 65536;
 }  // namespace
 
 bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const {
-  if (shapes_.size() != model.shapes().size() || turning_.size() != model.bodies().size() ||
+  if (looked_.size() != model.shapes().size() || turning_.size() != model.bodies().size() ||
       values_.size() != parameters.values.size())
     return false;
   std::atomic<bool> same{true};
-  parallel_for(shapes_.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_for(looked_.size(), kShapeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Shape& shape = model.shapes()[i].shape;
-      if (shapes_[i].kind() != shape.kind() || &shapes_[i].topology() != &shape.topology())
-        same = false;
+      if (looked_[i] != Looked{shape.kind(), &shape.topology()}) same = false;
     }
   });
   // Bit by bit: hulls have hundreds of numbers, and this is asked in every step. Gravity may turn.
@@ -47,7 +46,8 @@ bool ShapeMeasures::same(const Model& model, const Parameters& parameters) const
 void ShapeMeasures::update(const Model& model, const Parameters& parameters) {
   if (same(model, parameters)) return;
   values_ = parameters.values;
-  shapes_.clear();
+  looked_.clear();
+  owners_.clear();
   size_.clear();
   box_.clear();
   turning_.clear();
@@ -56,11 +56,14 @@ void ShapeMeasures::update(const Model& model, const Parameters& parameters) {
   if (std::ranges::any_of(shapes,
                           [](const ShapeInstance& s) { return s.shape.kind() == ShapeKind::Hull; }))
     box_.resize(shapes.size());
-  shapes_.reserve(shapes.size());
+  looked_.reserve(shapes.size());
   size_.reserve(shapes.size());
   turning_.reserve(model.bodies().size());
   for (const ShapeInstance& instance : shapes) {
-    shapes_.push_back(instance.shape);
+    looked_.push_back({instance.shape.kind(), &instance.shape.topology()});
+    // Those that follow one another mostly share theirs: spheres all have the same.
+    if (owners_.empty() || &owners_.back().topology() != looked_.back().topology)
+      owners_.push_back(instance.shape);
     size_.push_back(shape_size(model, parameters, instance.id));
     if (model.body(instance.body).is_dynamic()) smallest_ = std::min(smallest_, size_.back());
     if (instance.shape.kind() == ShapeKind::Hull) {

@@ -30,8 +30,15 @@ class ShapeMeasures {
   double smallest() const { return smallest_; }
 
  private:
+  struct Looked {
+    ShapeKind kind;
+    const HullTopology* topology;
+    bool operator==(const Looked&) const = default;
+  };
+
   VecX values_;
-  std::vector<Shape> shapes_;  // keep their topologies alive: an address means one of them
+  std::vector<Looked> looked_;  // by shape
+  std::vector<Shape> owners_;   // keep the topologies alive: an address means one of them
   std::vector<double> size_, turning_;
   std::vector<Box> box_;  // none where there is no hull
   double smallest_ = 0;

@@ -16,7 +16,8 @@
 namespace orthant::internal {
 namespace {
 
-constexpr int kWindow = 64;  // batches that are open at the same time
+constexpr int kWindow = 64;                // batches that are open at the same time
+constexpr std::size_t kLeastTable = 1024;  // entries of the hashed cells, a power of two
 constexpr std::uint64_t kEven = 0x5555555555555555;
 
 /// Numbers the cells that hold contacts => slot_of, cells, in any order. Contacts that follow one
@@ -24,20 +25,30 @@ constexpr std::uint64_t kEven = 0x5555555555555555;
 void number_cells(const SweepProblem& p, SweepPlan& plan) {
   plan.cells.clear();
   refill(plan.slot_of, p.contacts.size());
-  const std::size_t mask = std::bit_ceil(2 * p.contacts.size() + 1) - 1;
-  plan.table.assign(mask + 1, -1);
+  plan.table.assign(std::max(plan.table.size(), kLeastTable), -1);
+  const auto place_of = [&](const SweepCell& cell) {  // its own, or the free one it would have
+    const std::size_t mask = plan.table.size() - 1;
+    const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell[0])) << 32 |
+                     static_cast<std::uint32_t>(cell[1]);
+    std::size_t at = mix_bits(key) & mask;
+    while (plan.table[at] >= 0 && plan.cells[static_cast<std::size_t>(plan.table[at])] != cell)
+      at = (at + 1) & mask;
+    return at;
+  };
   std::int32_t last = -1;
   for (std::size_t i = 0; i < p.contacts.size(); ++i) {
     const SweepCell& cell = p.contacts[i].cell;
     if (last < 0 || cell != plan.cells[static_cast<std::size_t>(last)]) {
-      const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell[0])) << 32 |
-                       static_cast<std::uint32_t>(cell[1]);
-      std::size_t at = mix_bits(key) & mask;
-      while (plan.table[at] >= 0 && plan.cells[static_cast<std::size_t>(plan.table[at])] != cell)
-        at = (at + 1) & mask;
+      std::size_t at = place_of(cell);
       if (plan.table[at] < 0) {
-        plan.table[at] = static_cast<std::int32_t>(plan.cells.size());
         plan.cells.push_back(cell);
+        if (2 * plan.cells.size() > plan.table.size()) {
+          plan.table.assign(2 * plan.table.size(), -1);
+          for (std::size_t k = 0; k + 1 < plan.cells.size(); ++k)
+            plan.table[place_of(plan.cells[k])] = static_cast<std::int32_t>(k);
+          at = place_of(cell);
+        }
+        plan.table[at] = static_cast<std::int32_t>(plan.cells.size()) - 1;
       }
       last = plan.table[at];
     }

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "force/callback.hpp"
+#include "force/coast.hpp"
 #include "force/elements.hpp"
 #include "force/fe/flexible.hpp"
 #include "force/free_rotation_kernel.hpp"
@@ -79,20 +80,9 @@ void fill_mass(const Model& model, const Body& body, const double* x, const VecX
 /// v* and the tangent travelled in h, of one body.
 void coast_body(const Body& body, const double* x, const VecX& q, const VecX& v, double h,
                 Dynamics& dynamics) {
-  for (Index i = body.v_begin; i < body.v_begin + body.v_size; ++i) {
-    dynamics.coast_velocity[i] = v[i];
-    dynamics.coast_delta[i] = h * v[i];
-  }
-  const double* I = x + body.inertia;
-  if (body.planar || is_isotropic(I)) return;
-  const Index w = body.v_begin + 3;
-  const Vec3 omega = v.segment<3>(w);
-  if (omega == Vec3::Zero()) return;
-  const FreeRotationT<double> r =
-      free_rotation<double>(inertia_matrix(I), body_pose(body, q.data()).p, omega, h);
-  if (!r.omega.allFinite() || !r.turn.allFinite()) return;  // absurd spin: explicit is finite
-  dynamics.coast_velocity.segment<3>(w) = r.omega;
-  dynamics.coast_delta.segment<3>(w) = r.turn;
+  const internal::Coast coast = internal::coast_of(body, x, q, v, h);
+  dynamics.coast_velocity.segment(body.v_begin, body.v_size) = coast.velocity.head(body.v_size);
+  dynamics.coast_delta.segment(body.v_begin, body.v_size) = coast.delta.head(body.v_size);
 }
 
 /// block += J'SJ, symmetric to the last bit.
@@ -367,6 +357,23 @@ void assemble_dynamics(const Model& model, const Parameters& parameters, const V
                        const VecX& v, double t, const VecX& u, double h, Dynamics& dynamics,
                        VelocityMatrix& H, VecX& k) {
   assemble_dynamics_at(model, parameters, q, v, {}, t, u, h, dynamics, H, k);
+}
+
+internal::Coast internal::coast_of(const Body& body, const double* x, const VecX& q, const VecX& v,
+                                   double h) {
+  Coast coast;
+  coast.velocity.head(body.v_size) = v.segment(body.v_begin, body.v_size);
+  coast.delta.head(body.v_size) = h * coast.velocity.head(body.v_size);
+  const double* I = x + body.inertia;
+  if (body.planar || is_isotropic(I)) return coast;
+  const Vec3 omega = coast.velocity.tail<3>();
+  if (omega == Vec3::Zero()) return coast;
+  const FreeRotationT<double> r =
+      free_rotation<double>(inertia_matrix(I), body_pose(body, q.data()).p, omega, h);
+  if (!r.omega.allFinite() || !r.turn.allFinite()) return coast;  // absurd spin: explicit is finite
+  coast.velocity.tail<3>() = r.omega;
+  coast.delta.tail<3>() = r.turn;
+  return coast;
 }
 
 void coast(const Model& model, const Parameters& parameters, const VecX& q, const VecX& v, double h,

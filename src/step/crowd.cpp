@@ -11,6 +11,7 @@
 
 #include "base/refill.hpp"
 #include "collision/changed_contacts.hpp"
+#include "force/coast.hpp"
 #include "force/free_rotation_kernel.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
@@ -353,7 +354,7 @@ bool find_fast_turns(StepRun& run, double dt) {
   return some;
 }
 
-void write_velocities(StepRun& run);
+void write_velocities(const StepRun& run, VecX& v);
 
 /// Rows of what overlaps where the velocities of the sweeps lead, behind those of the step.
 void add_turned_contacts(const Filling& filling) {
@@ -362,11 +363,11 @@ void add_turned_contacts(const Filling& filling) {
   CrowdScratch& crowd = work.crowd;
   const Model& model = run.model;
   const double dt = filling.dt;
-  const Index n = model.dynamic_v_size();
-  write_velocities(run);
-  work.displacement.delta = dt * run.x.v;
-  work.displacement.delta.head(n) = dt * work.solved.solution.v;
-  boxplus(model, run.x.q, work.displacement.delta, work.trial.q);
+  VecX& delta = work.displacement.delta;
+  delta = run.x.v;
+  write_velocities(run, delta);
+  delta *= dt;
+  boxplus(model, run.x.q, delta, work.trial.q);
   CollisionSettings settings = collision_settings(run);
   settings.margin = 0;
   find_changed_contacts(model, run.parameters, work.trial.q, {}, {crowd.fast}, settings,
@@ -461,9 +462,8 @@ void keep_crowd(StepRun& run, double dt) {
                       });
 }
 
-void write_velocities(StepRun& run) {
-  VecX& v = run.work.solved.solution.v;
-  v.resize(run.model.dynamic_v_size());
+/// Of the sweeps => the head of v.
+void write_velocities(const StepRun& run, VecX& v) {
   const auto count = static_cast<std::size_t>(run.model.dynamic_count());
   parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -474,14 +474,15 @@ void write_velocities(StepRun& run) {
   });
 }
 
+/// [m, rad]: from any place that is finite, what is nearer is finite, and so is its square.
+constexpr double kFarthest = 1e150;
+
 /// q ⊞ dt v⁺ for bodies near others, second-order flight for those without any contact; overlaps
 /// that this will leave => report.
 void advance_crowd(StepRun& run, double dt) {
   StepWorkspace::Impl& work = run.work;
   const Model& model = run.model;
   const SweepProblem& crowd = work.crowd.problem;
-  const Index n = model.dynamic_v_size();
-  write_velocities(run);
   work.displacement.touched.assign(crowd.bodies.size(), 0);
   const auto& contacts = work.detected.contacts.contacts;
   std::atomic<double> deepest{0};
@@ -502,21 +503,34 @@ void advance_crowd(StepRun& run, double dt) {
     }
   });
   run.report.deepest = deepest;
-  work.displacement.delta = dt * run.x.v;  // kinematic bodies
-  work.displacement.delta.head(n) = dt * work.solved.solution.v;
-  if (model.law() == LawOfMotion::Inertial) {
-    work.flight.resize(n);
-    free_flight(work.detected.assembly.dynamics, work.solved.solution.v, dt, work.flight);
-    const auto count = static_cast<std::size_t>(model.dynamic_count());
-    parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        if (!work.displacement.touched[i + 1])
-          work.displacement.delta.segment<6>(6 * static_cast<Index>(i)) =
-              work.flight.segment<6>(6 * static_cast<Index>(i));
-    });
+  VecX& delta = work.displacement.delta;
+  delta.resize(model.v_size());
+  const Index told = model.v_size() - model.dynamic_v_size();
+  delta.tail(told) = dt * run.x.v.tail(told);
+  const bool flies = model.law() == LawOfMotion::Inertial;
+  const auto near = [](const auto& way) { return (way.array().abs() < kFarthest).all(); };
+  std::atomic<bool> finite{near(delta.tail(told))};
+  const auto count = static_cast<std::size_t>(model.dynamic_count());
+  parallel_for(count, kBodyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Body& body = model.body(model.dynamic_bodies()[i]);
+      Eigen::Matrix<double, 6, 1> v;
+      v << crowd.bodies[i + 1].v, crowd.bodies[i + 1].omega;
+      if (flies && work.displacement.touched[i + 1] == 0) {
+        const Coast coast = coast_of(body, run.parameters.values.data(), run.x.q, run.x.v, dt);
+        delta.segment<6>(body.v_begin) = coast.delta + (0.5 * dt) * (v - coast.velocity);
+      } else {
+        delta.segment<6>(body.v_begin) = dt * v;
+      }
+      if (!near(delta.segment<6>(body.v_begin))) finite = false;
+    }
+  });
+  if (!finite) {
+    run.report.outcome = Outcome::NotFinite;
+    return;
   }
-  boxplus(model, run.x.q, work.displacement.delta, run.x.q);
-  run.x.v.head(n) = work.solved.solution.v;
+  write_velocities(run, run.x.v);
+  boxplus(model, run.x.q, delta, run.x.q);
   run.x.t += dt;
 }
 
@@ -532,7 +546,8 @@ bool accepts_swept(StepRun& run, const SweepResult& swept, bool large, const Ass
       s.trace != nullptr)
     return false;
   const CanonicalProblem& p = assembly.problem;
-  scale_of(p, work.scale_work, work.scale);
+  work.scale.v_free = assembly.v_free;
+  scale_of(p, assembly.solver, work.scale_work, work.scale);
   const Residual residual = judge_quick(p, work.scale, solved.solution, work.judge);
   const bool converged = residual.value <= s.tolerance;
   if (!converged && !large) return false;
@@ -553,7 +568,7 @@ bool is_crowd(const StepRun& run) {
   const StepSettings& s = run.settings;
   return s.accuracy != Accuracy::Exact && run.record == nullptr &&
          s.stabilisation == Stabilisation::Projection && s.max_halvings == 0 && !s.impact_events &&
-         has_plain_contacts(run);
+         run.model.flexible_parts().empty() && has_plain_contacts(run);
 }
 
 bool free_crowd_motion(StepRun& run, double dt) {
@@ -563,11 +578,8 @@ bool free_crowd_motion(StepRun& run, double dt) {
   if (model.law() != LawOfMotion::Inertial) return false;
   for (const Force& force : model.forces())
     if (force.kind == ForceKind::Spring || force.kind == ForceKind::Callback) return false;
-  Dynamics& dynamics = work.detected.assembly.dynamics;
-  coast(model, run.parameters, run.x.q, run.x.v, dt, dynamics);
-  applied_force(model, run.parameters, run.x.q, run.x.v, run.x.t + 0.5 * dt, run.u, dynamics.force);
-  VecX& v_free = work.detected.assembly.v_free;
-  v_free.resize(model.dynamic_v_size());
+  VecX& v_free = work.detected.assembly.v_free;  // of each body first the force
+  applied_force(model, run.parameters, run.x.q, run.x.v, run.x.t + 0.5 * dt, run.u, v_free);
   const std::span<const BodyId> ids = model.dynamic_bodies();
   work.crowd.problem.bodies.resize(ids.size() + 1);
   work.crowd.problem.bodies[0] = {};
@@ -581,10 +593,9 @@ bool free_crowd_motion(StepRun& run, double dt) {
       (void)set_inertia(run.parameters[body.mass], round ? inertia : world_inertia(p, inertia),
                         out);
       const Index at = body.v_begin;
-      out.v = dynamics.coast_velocity.segment<3>(at) +
-              dt * out.inverse_mass * dynamics.force.segment<3>(at);
-      out.omega = dynamics.coast_velocity.segment<3>(at + 3) +
-                  dt * turned_by(out, dynamics.force.segment<3>(at + 3));
+      const Coast coast = coast_of(body, run.parameters.values.data(), run.x.q, run.x.v, dt);
+      out.v = coast.velocity.head<3>() + dt * out.inverse_mass * v_free.segment<3>(at);
+      out.omega = coast.velocity.tail<3>() + dt * turned_by(out, v_free.segment<3>(at + 3));
       v_free.segment<3>(at) = out.v;
       v_free.segment<3>(at + 3) = out.omega;
     }
@@ -639,7 +650,7 @@ bool start_by_sweeps(StepRun& run, double dt, const Assembly& assembly, Solved& 
     contact_lambda(block, run.settings.friction, false, work.crowd.problem.contacts[i].impulse,
                    Vec3::Zero(), solved.solution.lambda.data() + block.row);
   }
-  write_velocities(run);
+  write_velocities(run, solved.solution.v);
   return (result.outcome == Outcome::Converged || large) &&
          accepts_swept(run, result, large, assembly, solved);
 }
@@ -651,13 +662,15 @@ void release_rows(StepWorkspace::Impl& work) {
   Assembly& assembly = work.detected.assembly;
   if (assembly.problem.H.rows() == 0) return;
   Assembly lean;
-  std::swap(lean.dynamics, assembly.dynamics);
   std::swap(lean.v_free, assembly.v_free);
   std::swap(assembly, lean);
   work.solver = {};
   work.solve_report = {};
-  work.solved.rows = {};
+  work.solved = {};
   work.correction = {};
+  work.trial = {};
+  work.before = {};
+  work.flight = {};
   work.crowd.scale_work = {};
   work.crowd.scale = {};
   work.crowd.judge = {};
@@ -666,7 +679,12 @@ void release_rows(StepWorkspace::Impl& work) {
 bool step_crowd(StepRun& run, double dt, bool light) {
   StepWorkspace::Impl& work = run.work;
   Timer timer;
-  if (light && work.detected.contacts.contacts.size() >= kCutContacts) release_rows(work);
+  // Of many bodies the scratch of each stage goes before the next one takes its own.
+  const bool large = light && work.detected.contacts.contacts.size() >= kCutContacts;
+  if (large) {
+    release_rows(work);
+    work.collision = {};
+  }
   if (work.crowd.crew == nullptr && light && work.detected.contacts.contacts.empty()) {
     work.crowd.problem.contacts.clear();
     keep_crowd(run, dt);
@@ -685,6 +703,7 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   }
   const Filling filling(run, dt);
   fill_contacts(filling);
+  if (large) work.matched = {};
   run.report.seconds_assembly += timer.seconds();
   timer.restart();
   SweepSettings settings =
@@ -719,10 +738,10 @@ bool step_crowd(StepRun& run, double dt, bool light) {
   run.report.residual = std::max(run.report.residual, result.residual);
   run.report.outcome = std::max(run.report.outcome, result.outcome);
   run.report.accuracy = run.settings.accuracy;
+  if (large) work.crowd.sweeps = {};
   keep_crowd(run, dt);
   advance_crowd(run, dt);
-  work.swept = true;
-  return true;
+  return work.swept = true;
 }
 
 }  // namespace orthant::internal

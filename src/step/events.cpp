@@ -277,7 +277,7 @@ bool step_with_events(StepRun& run) {
   });
   if (left_over == 0) return finite;
   run.report.events_exhausted = true;
-  return step_interval(run, left_over);
+  return step_interval(run, left_over, false);
 }
 
 }  // namespace orthant::internal

@@ -432,13 +432,15 @@ bool step_by_halves(StepRun& run, double length, int most, int& halvings, Begin&
 
 }  // namespace
 
-bool step_interval(StepRun& run, double dt) {
-  if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
+bool step_interval(StepRun& run, double dt, bool crowd) {
   Detected& detected = run.work.detected;
-  const bool crowd = is_crowd(run), light = crowd && free_crowd_motion(run, dt);
+  if (!run.model.flexible_parts().empty()) return step_with_cuts(run, dt);
+  const bool light = crowd && free_crowd_motion(run, dt);
+  if (crowd && !light) keep_start(run);
   if (!light && !assemble_free_motion(run, dt, detected.assembly)) return false;
   find_near_contacts(run, dt, crowd, detected);
   if (crowd && step_crowd(run, dt, light)) return true;
+  if (light) keep_start(run);
   if (light && !assemble_free_motion(run, dt, detected.assembly)) return false;
   return step_in_intervals(run, dt,
                            [&](double, double& length) { return solve_detected(run, length); });

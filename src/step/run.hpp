@@ -90,7 +90,7 @@ struct StepWorkspace::Impl {
   ShapeMeasures measures;  // of the parameters of the step
   SolveWorkspace solver;
   SolveReport solve_report;  // of the last solve
-  State before;              // the state the step began with
+  State before;              // keep_start()
   internal::Detected detected;
   internal::Solved solved;
   internal::Displacement displacement;
@@ -133,6 +133,9 @@ double contact_tolerance(const StepRun& run, const Contact& contact);
 void measure_energy(StepRun& run, bool contacts_known);
 
 // --- interval.cpp ---
+/// The state the step began with, for a step that ends in numbers that are not finite. Not of large
+/// crowds, which look before they move: the copy would be a twentieth of their memory.
+inline void keep_start(StepRun& run) { run.work.before = run.x; }
 /// Contacts of the configuration q as it stands, rigid and flexible.
 void find_contacts_at(StepRun& run, const VecX& q, ContactSet& out);
 /// H, k and v_free of the next dt. False: H is singular.
@@ -169,8 +172,8 @@ void record_solve(StepRun& run, SolveKind kind, double duration, const Assembly&
 template <class Choose>
 bool step_in_intervals(StepRun& run, double length, Choose&& choose);
 
-/// One interval, by sweeps where it is that of a crowd.
-bool step_interval(StepRun& run, double dt);
+/// One interval; `crowd`: by sweeps where it turns out to be one, and the start has not been kept.
+bool step_interval(StepRun& run, double dt, bool crowd);
 /// Flexible parts: intervals are halved while an element would invert.
 bool step_with_cuts(StepRun& run, double length);
 /// Intervals are halved while they end in an overlap.
@@ -184,7 +187,7 @@ bool is_crowd(const StepRun& run);
 bool free_crowd_motion(StepRun& run, double dt);
 /// One interval with the contacts that were found, by sweeps alone; `light`: free_crowd_motion()
 /// has been called. False: not a crowd after all, or the numbers overflowed; nothing has been
-/// changed then.
+/// changed then. A state that would not be finite is reported, and not taken.
 bool step_crowd(StepRun& run, double dt, bool light);
 /// The rows of `assembly` by sweeps, from solved.solution into it: in a pile the answer, or the
 /// best start there is. Does nothing where the rows are not those of contacts alone. True where the

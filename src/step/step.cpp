@@ -100,11 +100,16 @@ void check_arguments(const StepRun& run) {
 }
 
 bool advance_state(StepRun& run) {
-  if (run.settings.constraints != ConstraintScheme::Manifold) return step_recursive(run);
-  if (run.settings.integrator == Integrator::Rattle) return step_rattle(run);
-  if (run.settings.impact_events) return step_with_events(run);
-  if (run.settings.max_halvings > 0) return step_with_halving(run);
-  return step_interval(run, run.settings.h);
+  const StepSettings& s = run.settings;
+  const bool whole = s.constraints == ConstraintScheme::Manifold && s.max_halvings == 0 &&
+                     s.integrator != Integrator::Rattle && !s.impact_events;
+  const bool crowd = whole && is_crowd(run);
+  if (!crowd) keep_start(run);
+  if (whole) return step_interval(run, s.h, crowd);
+  if (s.constraints != ConstraintScheme::Manifold) return step_recursive(run);
+  if (s.integrator == Integrator::Rattle) return step_rattle(run);
+  if (s.impact_events) return step_with_events(run);
+  return step_with_halving(run);
 }
 
 StepReport run_step(const Model& model, const Parameters& parameters, const StepSettings& settings,
@@ -119,22 +124,24 @@ StepReport run_step(const Model& model, const Parameters& parameters, const Step
     record->u = u;
     record->solves.clear();
   }
-  State& before = workspace.impl().before;
-  before = state;
+  const double t = state.t;
+  const std::int64_t count = state.step;
+  const auto rng = state.rng;
   run.work.swept = false;
   report.outcome = Outcome::Converged;  // until a solve says otherwise
   const bool finite = advance_state(run);
   const bool projects =
       finite && settings.constraints == ConstraintScheme::Manifold && !run.work.swept;
   if (projects) project_positions(run);
-  if (!finite || !state.q.allFinite() || !state.v.allFinite()) {
-    state = before;  // nothing better is known, and what is not finite must not leave
+  // Nothing better is known, and what is not finite must not leave. A crowd leaves its own start.
+  if (!run.work.swept && (!finite || !state.q.allFinite() || !state.v.allFinite())) {
+    state = run.work.before;
     report.outcome = Outcome::NotFinite;
   }
   report.inverted = inverted_elements(model, state.q);  // corrections of positions included
-  state.t = before.t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
-  state.step = before.step + 1;
-  if (settings.thermal_energy > 0) state.rng[1] = before.rng[1] + 1;
+  state.t = t + settings.h;  // not the sum of sub-steps: t has no rounding of its own
+  state.step = count + 1;
+  if (settings.thermal_energy > 0) state.rng[1] = rng[1] + 1;
   internal::measure_energy(run, projects && report.outcome != Outcome::NotFinite);
   if (record != nullptr) {
     record->after = state;

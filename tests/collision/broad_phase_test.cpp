@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "orthant/base/parallel.hpp"
 #include "support/no_alloc.hpp"
 #include "support/splitmix.hpp"
@@ -56,6 +59,31 @@ TEST(BroadPhase, FindsWhatAllPairsFind) {
     total += pairs.size();
   }
   EXPECT_GT(total, 10000u);
+}
+
+TEST(BroadPhase, LeavesOutPairsOfWhichTheBallsAreApart) {
+  BroadPhase broad_phase;
+  std::vector<IndexPair> pairs;
+  std::size_t left_out = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Boxes in = random_boxes(seed, 300, 0.3, 3.0, 5.0);
+    std::vector<Ball> balls;
+    for (std::size_t i = 0; i < in.boxes.size(); ++i) {  // every fifth box is asked for as a whole
+      const Bounds& box = in.boxes[i];
+      balls.push_back({0.5 * (box.lo + box.hi), i % 5 == 0 ? std::numeric_limits<double>::infinity()
+                                                           : 0.5 * (box.hi - box.lo).maxCoeff()});
+    }
+    std::vector<IndexPair> expected = all_pairs(in);
+    const std::size_t all = expected.size();
+    std::erase_if(expected, [&](const IndexPair& p) {
+      const Ball &a = balls[p.first], &b = balls[p.second];
+      return (a.centre - b.centre).norm() > std::sqrt(1.0001) * (a.radius + b.radius);
+    });
+    left_out += all - expected.size();
+    broad_phase.find_pairs(in.boxes, in.moves, pairs, balls);
+    EXPECT_EQ(pairs, expected) << "seed " << seed;
+  }
+  EXPECT_GT(left_out, 100u);
 }
 
 TEST(BroadPhase, BoxesThatShareABorderOverlap) {

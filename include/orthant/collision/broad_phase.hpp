@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,17 @@ inline bool overlap(const Bounds& a, const Bounds& b) {
          a.lo[2] <= b.hi[2] && b.lo[2] <= a.hi[2];
 }
 
+/// Holds all of a box that matters; infinite: the whole box does.
+struct Ball {
+  Vec3 centre = Vec3::Zero();
+  double radius = std::numeric_limits<double>::infinity();
+};
+
+inline bool overlap(const Ball& a, const Ball& b) {
+  const double reach = a.radius + b.radius;
+  return !((b.centre - a.centre).squaredNorm() > 1.0001 * reach * reach);  // rounding is within
+}
+
 struct IndexPair {
   Index first = 0, second = 0;                   ///< first < second
   std::array<std::int8_t, 3> image = {0, 0, 0};  ///< periods added to the second
@@ -29,9 +41,10 @@ struct IndexPair {
 class BroadPhase {
  public:
   /// All pairs of overlapping boxes of which at least one is marked in `moves`, sorted. Boxes must
-  /// be finite. Same bits for any number of threads.
+  /// be finite. `balls`: by box, or empty; pairs of which they do not overlap are left out. Same
+  /// bits for any number of threads.
   void find_pairs(std::span<const Bounds> boxes, std::span<const unsigned char> moves,
-                  std::vector<IndexPair>& pairs);
+                  std::vector<IndexPair>& pairs, std::span<const Ball> balls = {});
 
  private:
   struct Cell {
@@ -55,7 +68,7 @@ class BroadPhase {
   void sort_densely(Level& level, Index& begin);
   Index find_cell(std::int32_t level, const std::array<std::int32_t, 3>& at) const;
   void partners_of(Index i, std::span<const Bounds> boxes, std::span<const unsigned char> moves,
-                   std::vector<IndexPair>& found) const;
+                   std::span<const Ball> balls, std::vector<IndexPair>& found) const;
   void merge_sorted(Index count, std::vector<IndexPair>& pairs);
 
   std::vector<Level> levels_;                    // by size, ascending

@@ -70,8 +70,8 @@ class CollisionWorkspace {
     // Two spheres whose centres are farther apart than their reaches together do not meet in this
     // step; infinite for all other shapes [m].
     double reach = 0;
-    BodyMotion motion;  // of its body
-    BodyUid uid = 0;    // of its body
+    const BodyMotion* motion = nullptr;  // of its body
+    BodyUid uid = 0;                     // of its body
     BodyId body{};
     ShapeId shape{};
     std::uint16_t ordinal = 0;
@@ -80,15 +80,16 @@ class CollisionWorkspace {
   Index bounded = 0;           // how many of them are not half-spaces
   std::vector<Placed> placed;  // by place in `order`
   std::vector<Bounds> boxes;   // swept and grown
+  std::vector<Ball> balls;     // centres and reaches; none in a periodic box
   std::vector<unsigned char> moves;
   std::vector<Vec3> wrap;                         // added to a shape to bring it into the box
   std::vector<Index> ghost_of;                    // boxes beyond `bounded` are images of these
   std::vector<std::array<std::int8_t, 3>> ghost;  // their periods
   BroadPhase broad_phase;
-  std::vector<IndexPair> pairs, half_space_pairs, bounded_pairs;  // places in `order`
-  std::vector<std::vector<Contact>> found;  // by chunk, where there are several threads
-  std::vector<std::vector<Bounds>> trees;   // boxes of the face trees, by part
-  std::vector<Index> faces, nodes;          // candidates of one part and one shape
+  std::vector<IndexPair> pairs, half_space_pairs;  // places in `order`
+  std::vector<std::vector<Contact>> found;         // by chunk, where there are several threads
+  std::vector<std::vector<Bounds>> trees;          // boxes of the face trees, by part
+  std::vector<Index> faces, nodes;                 // candidates of one part and one shape
 };
 
 /// All contacts of the configuration q that may close, sorted by key; the same bits for any number

@@ -35,9 +35,9 @@ struct ContactFeature {
   std::int16_t first = 0;              // vertex, edge or face of the first shape's core
   std::int16_t second = 0;             // vertex, edge or face of the second's
   std::int16_t face = 0;               // reference face of the second, clipped kinds only
+  std::int32_t element = -1;           // triangle of a mesh, whose features are those of a hull
   double start_normal[3] = {0, 0, 0};  // Smooth only: where evaluate_contact() starts, world axes
   double start_place[2] = {0, 0};      // Smooth only: place on the edge or circle of A, of B
-  std::int32_t element = -1;           // triangle of a mesh, whose features are those of a hull
 };
 
 /// A part of a core in a Smooth feature. The index of a circle tells contacts on it apart; on a
