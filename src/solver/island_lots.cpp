@@ -13,7 +13,6 @@
 #include "base/team.hpp"
 #include "orthant/base/parallel.hpp"
 #include "solver/lone_block.hpp"
-#include "solver/shared_islands.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -159,30 +158,45 @@ bool is_for_one(const Islands& islands, Index i) {
            islands.p.laws[static_cast<std::size_t>(blocks[0])].kind == LawKind::Orthant);
 }
 
-/// Solves the islands of this member and tells of those of all; one that has not moved sends no
-/// answer.
-std::vector<std::byte> share_islands(const Islands& islands, Team& team, const Solution& x) {
+/// By itself, and tells of it; one that has not moved sends no answer.
+void tell_island(const Islands& islands, Index i, const Solution& x, std::vector<std::byte>& out) {
   SolveWorkspace::Impl& work = islands.work;
-  const IslandSplit& split = work.split;
-  const auto rows = [&](Index i) {
-    return is_for_one(islands, i) ? split.blocks_of(i).size() + split.joints_of(i).size() : 0;
+  SolveReport report;
+  put(out, solve_alone(islands, islands.limits, i, x, work, report));
+  put(out, report.iterations);
+  put(out, report.attempts.size());
+  for (const Attempt& attempt : report.attempts) put(out, attempt);
+  const Solution& now = work.island_x;
+  Solution& before = work.found;
+  gather_solution(islands.p, work.split, i, x, before);
+  const bool moved = now.v != before.v || now.gamma != before.gamma || now.lambda != before.lambda;
+  put(out, moved);
+  if (!moved) return;
+  for (const VecX* part : {&now.v, &now.gamma, &now.lambda})
+    for (const double number : *part) put(out, number);
+}
+
+/// Solves the islands of this member and tells of those of all, in their order. Members have
+/// islands in a row whose work, as their sizes say, is a fair share; each is alone with its own.
+std::vector<std::byte> share_islands(const Islands& islands, Team& team, const Solution& x) {
+  const IslandSplit& split = islands.work.split;
+  const auto weight = [&](Index i) {
+    if (!is_for_one(islands, i)) return 0.0;
+    const auto rows = static_cast<double>(split.blocks_of(i).size() + split.joints_of(i).size());
+    return rows * std::sqrt(rows);
   };
-  return solve_shared(team, split.count, rows, [&](Index i, std::vector<std::byte>& out) {
-    SolveReport report;
-    put(out, solve_alone(islands, islands.limits, i, x, work, report));
-    put(out, report.iterations);
-    put(out, report.attempts.size());
-    for (const Attempt& attempt : report.attempts) put(out, attempt);
-    const Solution& now = work.island_x;
-    Solution& before = work.found;
-    gather_solution(islands.p, split, i, x, before);
-    const bool moved =
-        now.v != before.v || now.gamma != before.gamma || now.lambda != before.lambda;
-    put(out, moved);
-    if (!moved) return;
-    for (const VecX* part : {&now.v, &now.gamma, &now.lambda})
-      for (const double number : *part) put(out, number);
-  });
+  double all = 0, sum = 0;
+  for (Index i = 0; i < split.count; ++i) all += weight(i);
+  std::vector<std::byte> out;
+  const TeamScope alone(nullptr);
+  for (Index i = 0; i < split.count; ++i) {
+    const double own = weight(i), middle = sum + 0.5 * own;
+    sum += own;
+    if (!(own > 0)) continue;
+    const auto rank = std::min(static_cast<int>(team.size() * (middle / all)), team.size() - 1);
+    if (rank == team.rank()) tell_island(islands, i, x, out);
+  }
+  return team.gather(out);
 }
 
 /// The next of share_islands(), from where x is the start of the island into x.

@@ -37,7 +37,7 @@ struct SolveWorkspace::Impl {
   Solution island_x;
   JudgeWorkspace island_judge;
   Solution best;
-  CanonicalProblem rounded;  // of attempt_rounded() in island.cpp
+  CanonicalProblem rounded;  // of run_rounded() in island.cpp
   Solution found;
   VecX product, mobility;
   Plan plan, given_plan;  // in force; asked for

@@ -64,7 +64,7 @@ struct ProblemTraits {
   bool planar_exact = true;    ///< every law separable or exact Coulomb with one tangent: an LCP
   bool exact = false;          ///< some law has De Saxcé's shift
   bool rolling = false;
-  bool only_orthant = false;       ///< λ ≥ 0 ⊥ w ≥ 0 in every row, no C, no F, H block-diagonal
+  bool only_orthant = false;       ///< λ ≥ 0 ⊥ w ≥ 0, rows of two velocity blocks at most; no C, F
   bool planar = false;             ///< block-diagonal H, three velocities per block
   bool velocity_operator = false;  ///< H is given by what it does, it has no entries
   bool velocity_form = false;      ///< H block-diagonal, F couples no two blocks: N is never needed
