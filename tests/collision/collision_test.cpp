@@ -66,8 +66,8 @@ TEST(Collision, PairsOfChangedBodiesAreThoseOfAllPairs) {
       return !marked(c.body_a) && !marked(c.body_b);
     });
     CollisionWorkspace work;
-    find_changed_contacts(model, model.default_parameters(), model.rest_state().q, {}, {changed}, {},
-                          work, found);
+    find_changed_contacts(model, model.default_parameters(), model.rest_state().q, {}, {changed},
+                          {}, work, found);
     ASSERT_GT(expected.contacts.size(), 5u);
     ASSERT_EQ(found.contacts.size(), expected.contacts.size());
     for (std::size_t i = 0; i < found.contacts.size(); ++i) {
