@@ -16,6 +16,7 @@ constexpr double kAtLimit = 1e-9;  // of a coordinate: this near its limit [m, r
 constexpr double kFlat = 1e-6;     // of a ring on a plane: their angle [rad]
 constexpr double kFlush = 1e-9;    // gaps of two faces that differ by less, of their size
 constexpr double kLanded = 10;     // gaps that linear rows leave, in tolerances: about 0
+constexpr double kNear = 1e-4;  // of the smaller shape, or a length: how far kinks are looked for
 
 class Finder {
  public:
@@ -31,10 +32,13 @@ class Finder {
       const bool planar = model_.body(force.a != kWorld ? force.a : force.b).planar;
       const double* numbers = parameters_.values.data() + force.parameter_begin + (planar ? 4 : 6);
       const double stiffness = numbers[0], rest = numbers[2];
-      if (!(stiffness > 0 && rest > 0) ||
-          std::abs(stretch_at({model_, parameters_, none_, r_, r_.solution}, force)) >
-              kAtRest * rest)
+      if (!(stiffness > 0 && rest > 0)) continue;
+      const double stretch = stretch_at({model_, parameters_, none_, r_, r_.solution}, force);
+      if (std::abs(stretch) > kNear * rest) continue;
+      if (std::abs(stretch) > kAtRest * rest) {
+        out.scalars.push_back({.spring = &force, .reason = OpenReason::Near, .value = stretch});
         continue;
+      }
       out.scalars.push_back({.spring = &force});
       name_first("spring '" + force.name + "' comes to its rest length");
     }
@@ -74,6 +78,20 @@ class Finder {
     }
   }
 
+  /// Contacts whose bias has two slopes near where they are.
+  void find_nearly_closed() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.kind == SolveKind::Impact || r_.rows.beta == 1) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      const BiasBranch branch = blocks_[c].branch;
+      const double gap = contacts[c].gap;
+      if ((branch == BiasBranch::Gap || branch == BiasBranch::Overlap) && pushes(blocks_[c]) &&
+          blocks_[c].material.compliance == 0 && std::abs(gap) > tolerance(contacts[c]) &&
+          std::abs(gap) <= kNear * contacts[c].size)
+        out.scalars.push_back({.gaps = {{c, 1.0}}, .reason = OpenReason::Near, .value = gap});
+    }
+  }
+
   /// Contacts that the rows close, which are linear: what is left of the gap is projected where it
   /// is an overlap and stays where it is open. To be looked at where the solve ends.
   void find_landings() {
@@ -83,7 +101,8 @@ class Finder {
           pushes(blocks_[c]) && contacts[c].gap > tolerance(contacts[c]))
         out.scalars.push_back({.gaps = {{c, 1.0}},
                                .at = KinkScalar::At::End,
-                               .width = kLanded * tolerance(contacts[c])});
+                               .width = kLanded * tolerance(contacts[c]),
+                               .near = kNear * contacts[c].size});
   }
 
   /// Limits of joints that the rows, which are linear, close to the tolerance.
@@ -206,6 +225,7 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return {};
   Finder finder(model, parameters, settings, record, blocks);
   if (starts) finder.find_closed();
+  finder.find_nearly_closed();
   finder.find_flush(starts);
   finder.find_rings();
   finder.find_dead_band();

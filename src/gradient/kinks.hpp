@@ -25,9 +25,12 @@ struct KinkScalar {
   std::vector<std::pair<std::size_t, double>> gaps = {};  ///< Σ weight · gap of the contact
   /// Where it is taken: where the solve begins, where the step does, or where the solve ends.
   enum class At : std::uint8_t { Solve, Start, End } at = At::Solve;
-  double width = 0;  ///< End: nearer to 0 than this it is at its kink
-  /// Flush faces: the number has the normal of one of them held, and may be of neither side.
+  double width = 0;  ///< End: nearer to 0 than this it is at its kink,
+  double near = 0;   ///< and nearer than this it is near
+  /// Flush faces: Neither, the number has the normal of one of them held and may be of neither
+  /// side. Near: it is `value` away from its kink.
   OpenReason reason = OpenReason::Kink;
+  double value = 0;
 };
 
 struct Kinks {
@@ -46,7 +49,8 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
 double stretch_at(const SolveContext& at, const Force& spring);
 /// The gap of a contact of the solve.
 double gap_at(const SolveContext& at, std::size_t contact);
-/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`.
+/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`;
+/// of one near its kink, that over its value.
 void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in);
 
 }  // namespace orthant::internal

@@ -294,6 +294,23 @@ void Stage::find_displacement() {
   }
 }
 
+double Stage::turn_across(const Contact& contact) const {
+  const Model& model = *context_.model;
+  const auto spin = [&](BodyId id) -> Vec3 {
+    const Body& body = model.body(id);
+    if (body.v_begin == kNone) return Vec3::Zero();
+    const VecX& v = body.is_dynamic() ? answer().v : context_.record_->v;
+    const double* x = v.data() + body.v_begin;
+    return body.planar ? Vec3(0, 0, x[2]) : Vec3(x[3], x[4], x[5]);
+  };
+  const auto radius = [&](ShapeId id) {
+    return bounding_radius(model.shape(id).view(context_.parameters->values.data()));
+  };
+  const Vec3 relative = spin(contact.body_a) - spin(contact.body_b);
+  return relative.cross(contact.normal).norm() * 2 *
+         std::min(radius(contact.shape_a), radius(contact.shape_b));
+}
+
 void Stage::find_ties(double tolerance) {
   feature_margin_ = context_.record_->selection_margin;
   ties_ = feature_margin_ <= tolerance ? 1 : 0;
@@ -303,8 +320,10 @@ void Stage::find_ties(double tolerance) {
     const VecX& q = r == 0 ? context_.record_->q : context_.trials[r - 1].q;
     for (const Contact& contact : round(r)) {
       const ContactBlock& block = assembly_.blocks[c++];
-      if (block.dim == 0 ||  // soft, in a correction of positions
-          certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Separate)
+      if (block.dim == 0) continue;  // soft, in a correction of positions
+      // Open by more than the turn of its bodies makes of it at another point as deep.
+      if (certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Separate &&
+          !(deepest_only && answer().w[block.row] <= turn_across(contact)))
         continue;
       const double margin =
           internal::feature_margin(*context_.model, *context_.parameters, q, contact, deepest_only);
