@@ -175,6 +175,7 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{565651, 1962, Finding::NamedKink, "a weld that Baumgarte moves into the floor"},
            Case{2026, 1457, Finding::NamedKink, "a capsule flush with what its other end meets"},
            Case{2026, 6565, Finding::Right, "a face whose corners creep by 1e-7"},
+           Case{424243, 1243, Finding::Cautious, "an adjoint solve short of rounding"},
            Case{424243, 268, Finding::Right, "a row that is known to be off its border"},
        }) {
     const SceneJudgement one =

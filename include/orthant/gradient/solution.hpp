@@ -48,9 +48,9 @@ struct SolutionGradientSettings {
   std::vector<KinkChoice> blocks = {};  ///< of the first blocks, instead of `kink`
   GradientMode mode = GradientMode::Exact;
   double kappa = 1e-6;               ///< Smoothed: w λ of every contact [J]
-  double floating_tolerance = 1e-8;  ///< relative distance to a border that counts as on it [-]
+  double floating_tolerance = 1e-8;  ///< distance to a border that counts as on it, at most [-]
   double proximal = 1e-9;            ///< regularisation of redundant rows, refined away [-]
-  double tolerance = 1e-11;          ///< of the linear solves, relative [-]
+  double tolerance = 1e-13;          ///< of the linear solves, relative [-]
   int max_refinements = 60;
   /// Contacts of a pair on a border that another answer with the same motion holds strictly inside
   /// count as inside.
