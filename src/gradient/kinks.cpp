@@ -92,6 +92,39 @@ class Finder {
     }
   }
 
+  /// Contacts that ask for the same by their gap and by their bounce: b_n is the smaller one.
+  void find_tied_bounces() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.kind == SolveKind::Impact || !r_.rows.restitution || r_.rows.impacts_located) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      const ContactMaterial& material = blocks_[c].material;
+      if (!pushes(blocks_[c]) || !(material.restitution > 0)) continue;
+      const double approach = gap_rate(model_, r_.q, r_.v, contacts[c]);
+      if (!(approach < -r_.rows.restitution_threshold)) continue;
+      const double h = r_.rows.h, gap = contacts[c].gap;
+      const NormalBiasT<double> data{h, r_.rows.beta, material.restitution, approach};
+      const double bounce = normal_bias(BiasBranch::Restitution, gap, data);
+      const double away = normal_bias(side_of(c), gap, data) - bounce;
+      if (std::abs(away) > kNear * std::abs(bounce)) continue;
+      KinkScalar one{.gaps = {{c, 1.0}}, .bounce = true, .value = away};
+      if (std::abs(away) > kAtRest * std::abs(bounce))
+        one.reason = OpenReason::Near;
+      else
+        name_first(name(contacts[c]) + " bounce as fast as their gap closes");
+      out.scalars.push_back(std::move(one));
+    }
+  }
+
+  /// The sides of a pyramid stand in the frame of its normal, which turns over where that is level.
+  void find_level_pyramids() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.rows.friction != FrictionModel::Pyramid) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c)
+      if (pushes(blocks_[c]) && blocks_[c].material.friction > 0 &&
+          !model_.shape(contacts[c].shape_a).planar() && std::abs(contacts[c].normal.z()) <= kFlush)
+        note(out.here, name(contacts[c]) + " meet on a level normal, where a pyramid turns over");
+  }
+
   /// Contacts that the rows close, which are linear: what is left of the gap is projected where it
   /// is an overlap and stays where it is open. To be looked at where the solve ends.
   void find_landings() {
@@ -174,6 +207,11 @@ class Finder {
   }
 
  private:
+  BiasBranch side_of(std::size_t c) const {
+    return r_.contacts.contacts[c].gap < 0 && !(blocks_[c].material.compliance > 0)
+               ? BiasBranch::Overlap
+               : BiasBranch::Gap;
+  }
   void note(Index& count, const std::string& what) {
     ++count;
     name_first(what);
@@ -226,6 +264,8 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
   Finder finder(model, parameters, settings, record, blocks);
   if (starts) finder.find_closed();
   finder.find_nearly_closed();
+  finder.find_tied_bounces();
+  finder.find_level_pyramids();
   finder.find_flush(starts);
   finder.find_rings();
   finder.find_dead_band();

@@ -20,9 +20,11 @@ namespace orthant::internal {
 /// A number that the data of a solve have a kink in: changes that keep it meet none.
 ///   closed contact  its gap;   flush faces  differences of their gaps;   spring  its stretch;
 ///   landing contact its gap at the end, which a projection undoes where it is an overlap
+///   a bounce as fast as the gap closes:  the difference of the two
 struct KinkScalar {
   const Force* spring = nullptr;
   std::vector<std::pair<std::size_t, double>> gaps = {};  ///< Σ weight · gap of the contact
+  bool bounce = false;  ///< instead: what its bias is by the gap, less what it is by the bounce
   /// Where it is taken: where the solve begins, where the step does, or where the solve ends.
   enum class At : std::uint8_t { Solve, Start, End } at = At::Solve;
   double width = 0;  ///< End: nearer to 0 than this it is at its kink,

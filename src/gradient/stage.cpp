@@ -9,6 +9,7 @@
 #include "force/callback.hpp"
 #include "force/held_spin.hpp"
 #include "gradient/feature_margin.hpp"
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
 #include "step/impact_gain.hpp"
@@ -218,6 +219,7 @@ void Stage::assemble() {
       assemble_projection(model, parameters, r.q, r.t, settings.h, contacts, assembly_,
                           r.contacts.flexible);
   }
+  open_flying();
   // The branches are those of the step, whatever the same numbers would say again.
   for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c) {
     BiasBranch& branch = assembly_.blocks[c].branch = r.branches[c];
@@ -230,6 +232,27 @@ void Stage::assemble() {
     if (branch == BiasBranch::Resting && gap < -kRounding * closed) branch = BiasBranch::Overlap;
     rests_by_rounding_ |= is_interval() && branch == BiasBranch::Overlap && gap >= -closed &&
                           r.solution.lambda[assembly_.blocks[c].row] > 0;
+  }
+}
+
+void Stage::open_flying() {
+  const SolveRecord& r = *context_.record_;
+  if (r.kind != SolveKind::Step) return;
+  for (std::size_t c = 0; c < r.contacts.contacts.size() && c < assembly_.blocks.size(); ++c) {
+    const ContactBlock& block = assembly_.blocks[c];
+    Law& law = assembly_.problem.laws[static_cast<std::size_t>(block.block)];
+    const auto may_fly = [&](BodyId id) {
+      const Body& body = context_.model->body(id);
+      return !body.is_dynamic() || flies(body);
+    };
+    if (!law.is_frictional() || !may_fly(r.contacts.contacts[c].body_a) ||
+        !may_fly(r.contacts.contacts[c].body_b) ||
+        !r.solution.lambda.segment(block.row, law.dim).isZero(0))
+      continue;
+    VecX z = -r.solution.w.segment(block.row, law.dim);
+    z[0] -= shift_of(law, r.solution.w.data() + block.row);
+    project(law, z.data(), z.data());
+    if (!z.isZero(0)) law.kind = LawKind::Zero;
   }
 }
 

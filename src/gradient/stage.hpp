@@ -158,6 +158,9 @@ class Stage {
   bool flies(const Body& body) const;
   bool gains_nothing() const;
   void assemble();
+  /// Contacts of bodies that fly after all, with the spin of their flight: they carry nothing,
+  /// though the law, asked about that spin, may want it.
+  void open_flying();
   void find_displacement();
   void find_ties(double tolerance);
   /// How much faster than at its deepest point a pair may close at another one [m/s].

@@ -326,8 +326,25 @@ void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, So
     reader.finish();
   };
   if (kink.spring != nullptr) take(spring_stretch(reader, *kink.spring), 1);
-  for (const auto& [contact, share] : kink.gaps)
-    take(geometry_of(reader, at.record.contacts.contacts[contact]).point.gap, share);
+  for (const auto& [number, share] : kink.gaps) {
+    const Contact& contact = at.record.contacts.contacts[number];
+    ContactGeometry<taping::Traced> c = geometry_of(reader, contact);
+    if (!kink.bounce) {
+      take(c.point.gap, share);
+      continue;
+    }
+    read_twists(reader, contact, false, c);
+    const auto material = material_of(reader, at.model.shape(contact.shape_a).material,
+                                      at.model.shape(contact.shape_b).material);
+    const NormalBiasT<taping::Traced> bias{reader.duration(), at.record.rows.beta,
+                                           material.restitution * reader.restitution_scale(),
+                                           c.point.normal.dot(c.relative())};
+    const bool soft = value_of(material.compliance) > 0;
+    const BiasBranch side = contact.gap < 0 && !soft ? BiasBranch::Overlap : BiasBranch::Gap;
+    take(normal_bias(side, c.point.gap, bias) -
+             normal_bias(BiasBranch::Restitution, c.point.gap, bias),
+         share);
+  }
   const double size = kink.reason == OpenReason::Near ? kink.value : one.q.cwiseAbs().maxCoeff();
   if (!(std::abs(size) > 0)) return;  // between bodies that do not move
   in.q += weight / size * one.q;
