@@ -198,6 +198,7 @@ std::string side_of(const Input& input, const RolloutCertificate& c) {
   if (has(OpenReason::Ambiguous)) return "ambiguous";
   if (has(OpenReason::Neither)) return "says nothing";
   if (has(OpenReason::Kink)) return "kink";
+  if (has(OpenReason::Near)) return "near a kink";
   for (const EdgeParameter& edge : c.edges)
     if (input.kind == Kind::Parameter && edge.place == input.place)
       return edge.given ? "one-sided" : "says nothing";

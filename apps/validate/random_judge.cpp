@@ -164,7 +164,8 @@ class Judge {
         return std::ranges::find(out.certificate.open, OpenInput{kind, place, 0, reason});
       };
       const auto end = out.certificate.open.end();
-      for (const OpenReason reason : {OpenReason::Ambiguous, OpenReason::Neither, OpenReason::Kink})
+      for (const OpenReason reason :
+           {OpenReason::Ambiguous, OpenReason::Neither, OpenReason::Near, OpenReason::Kink})
         if (const auto one = find(reason); one != end) return &*one;
       return nullptr;
     };

@@ -570,7 +570,8 @@ void bind_rollout_gradient(nb::module_& m) {
              "Redundant contacts: it depends on which of several impulses were found.")
       .value(
           "Neither", OpenReason::Neither,
-          "It may be of neither side: at a border; contacts close as others open, or contradict.");
+          "It may be of neither side: at a border; contacts close as others open, or contradict.")
+      .value("Near", OpenReason::Near, "A kink is so near that differences of steps meet it.");
   compare(bind_report<OpenInput>(m, "OpenInput",
                                  "An input by which the number is no two-sided derivative."));
   bind_report<StepCertificate>(m, "StepCertificate",

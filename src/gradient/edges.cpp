@@ -9,6 +9,7 @@
 
 #include "gradient/adjoints.hpp"
 #include "model/material_kernel.hpp"
+#include "orthant/collision/collision.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -156,6 +157,33 @@ Responses respond(const SolveContext& x, const Contact& contact, const ContactBl
   return out;
 }
 
+/// The inputs that a difference of steps solved to their tolerance would carry over a kink. Of the
+/// size of an input, the errors of the tolerance over the difference and of the difference itself
+/// are least at the root of the tolerance; two of these are made.
+void find_near(const StepCotangent& kink, const Model& model, const Parameters& parameters,
+               const StepSettings& settings, const OpenInput& as, std::vector<OpenInput>& open) {
+  const double reach = 2 * std::sqrt(settings.solver.tolerance);
+  double length = 1;
+  for (std::size_t i = 0; i < model.shapes().size(); ++i)
+    length = std::min(length, shape_size(model, parameters, ShapeId{static_cast<std::int32_t>(i)}));
+  const auto note = [&](InputKind kind, Index i, double by, double size) {
+    if (std::abs(by) * size * reach > 1)
+      note_open({kind, i, kind == InputKind::Control ? as.step : 0, as.reason}, open);
+  };
+  for (Index i = 0; i < kink.q.size(); ++i) note(InputKind::Configuration, i, kink.q[i], length);
+  for (Index i = 0; i < kink.v.size(); ++i) note(InputKind::Velocity, i, kink.v[i], 1);
+  for (Index i = 0; i < kink.u.size(); ++i) note(InputKind::Control, i, kink.u[i], 1);
+  for (Index i = 0; i < kink.parameters.size(); ++i) {
+    if (kink.parameters[i] == 0) continue;
+    const double value = std::abs(parameters.values[i]);
+    const std::string& unit = model.parameter_table().unit(i);
+    const double size = unit == "m" || unit == "rad" ? std::max(value, length)
+                        : value > 0                  ? value
+                                                     : 1;
+    note(InputKind::Parameter, i, kink.parameters[i], size);
+  }
+}
+
 /// f(contact's number, contact, block, λ_n) for the rigid contacts of a solve that push, with the
 /// impulses found or with these.
 template <class F>
@@ -242,8 +270,9 @@ void note_open(const OpenInput& one, std::vector<OpenInput>& open) {
   if (at == open.end() || *at != one) open.insert(at, one);
 }
 
-void find_open(const StepCotangent& kink, const Parameters& parameters, double h,
-               const OpenInput& as, std::vector<OpenInput>& open) {
+void find_open(const StepCotangent& kink, const Model& model, const Parameters& parameters,
+               const StepSettings& settings, const OpenInput& as, std::vector<OpenInput>& open) {
+  if (as.reason == OpenReason::Near) return find_near(kink, model, parameters, settings, as, open);
   const auto note = [&](InputKind kind, const VecX& by, double noticed) {
     for (Index i = 0; i < by.size(); ++i)
       if (std::abs(by[i]) > noticed)
@@ -251,8 +280,8 @@ void find_open(const StepCotangent& kink, const Parameters& parameters, double h
   };
   // A velocity moves bodies by h, a force by about h².
   note(InputKind::Configuration, kink.q, kNoticed);
-  note(InputKind::Velocity, kink.v, kNoticed * h);
-  note(InputKind::Control, kink.u, kNoticed * h * h);
+  note(InputKind::Velocity, kink.v, kNoticed * settings.h);
+  note(InputKind::Control, kink.u, kNoticed * settings.h * settings.h);
   for (Index i = 0; i < kink.parameters.size(); ++i) {
     const double value = std::abs(parameters.values[i]);
     if (std::abs(kink.parameters[i]) * (value == 0 ? 1 : value) > kNoticed)
@@ -264,6 +293,8 @@ void StillContacts::settle(std::vector<EdgeParameter>& edges) {
   const auto acts = [](const Use& use) { return use.acts; };
   if (std::ranges::all_of(uses_, acts) || std::ranges::none_of(uses_, acts)) return;
   for (const Joint& joint : model_.joints()) join(joint.a, joint.b);
+  for (const Force& force : model_.forces())
+    if (force.kind == ForceKind::Spring) join(force.a, force.b);
   for (Use& use : uses_) use.root = bodies_.root(model_, use.body);
   const auto island = [](const Use& use) { return std::pair(use.place, use.root); };
   std::ranges::sort(uses_, {}, island);

@@ -30,7 +30,7 @@ void push_edges(const SolveContext& x, std::span<const ContactBlock> blocks, Fri
 class StillContacts {
  public:
   explicit StillContacts(const Model& model) : model_(model), bodies_(model) {}
-  /// By a contact that pushes, or a joint. The world moves nothing.
+  /// By a contact that pushes, a joint or a spring. The world moves nothing.
   void join(BodyId a, BodyId b) {
     const auto moves = [&](BodyId id) { return id != kWorld && model_.body(id).is_dynamic(); };
     if (moves(a) && moves(b)) bodies_.join(model_, a, b);
@@ -58,10 +58,11 @@ class StillContacts {
 /// of the smaller shape.
 void find_edges(const SolveContext& at, std::span<const ContactBlock> blocks, const VecX& v_free,
                 double tolerance, std::vector<EdgeParameter>& edges, StillContacts& still);
-/// The inputs that `kink`, of size 1, changes with: added to `open` with the step (controls) and
-/// the reason of `as`.
-void find_open(const StepCotangent& kink, const Parameters& parameters, double h,
-               const OpenInput& as, std::vector<OpenInput>& open);
+/// The inputs that `kink`, of size 1, changes with; of kinks that are near, over their distance,
+/// those that reach it within what differences of the steps need. Added to `open` with the step
+/// (controls) and the reason of `as`.
+void find_open(const StepCotangent& kink, const Model& model, const Parameters& parameters,
+               const StepSettings& settings, const OpenInput& as, std::vector<OpenInput>& open);
 /// Adds one to a sorted list.
 void note_open(const OpenInput& one, std::vector<OpenInput>& open);
 /// Adds those of one list to another; what is not given in one is not in both.

@@ -16,6 +16,7 @@ constexpr double kAtLimit = 1e-9;  // of a coordinate: this near its limit [m, r
 constexpr double kFlat = 1e-6;     // of a ring on a plane: their angle [rad]
 constexpr double kFlush = 1e-9;    // gaps of two faces that differ by less, of their size
 constexpr double kLanded = 10;     // gaps that linear rows leave, in tolerances: about 0
+constexpr double kNear = 1e-4;  // of the smaller shape, or a length: how far kinks are looked for
 
 class Finder {
  public:
@@ -31,10 +32,13 @@ class Finder {
       const bool planar = model_.body(force.a != kWorld ? force.a : force.b).planar;
       const double* numbers = parameters_.values.data() + force.parameter_begin + (planar ? 4 : 6);
       const double stiffness = numbers[0], rest = numbers[2];
-      if (!(stiffness > 0 && rest > 0) ||
-          std::abs(stretch_at({model_, parameters_, none_, r_, r_.solution}, force)) >
-              kAtRest * rest)
+      if (!(stiffness > 0 && rest > 0)) continue;
+      const double stretch = stretch_at({model_, parameters_, none_, r_, r_.solution}, force);
+      if (std::abs(stretch) > kNear * rest) continue;
+      if (std::abs(stretch) > kAtRest * rest) {
+        out.scalars.push_back({.spring = &force, .reason = OpenReason::Near, .value = stretch});
         continue;
+      }
       out.scalars.push_back({.spring = &force});
       name_first("spring '" + force.name + "' comes to its rest length");
     }
@@ -74,6 +78,53 @@ class Finder {
     }
   }
 
+  /// Contacts whose bias has two slopes near where they are.
+  void find_nearly_closed() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.kind == SolveKind::Impact || r_.rows.beta == 1) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      const BiasBranch branch = blocks_[c].branch;
+      const double gap = contacts[c].gap;
+      if ((branch == BiasBranch::Gap || branch == BiasBranch::Overlap) && pushes(blocks_[c]) &&
+          blocks_[c].material.compliance == 0 && std::abs(gap) > tolerance(contacts[c]) &&
+          std::abs(gap) <= kNear * contacts[c].size)
+        out.scalars.push_back({.gaps = {{c, 1.0}}, .reason = OpenReason::Near, .value = gap});
+    }
+  }
+
+  /// Contacts that ask for the same by their gap and by their bounce: b_n is the smaller one.
+  void find_tied_bounces() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.kind == SolveKind::Impact || !r_.rows.restitution || r_.rows.impacts_located) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c) {
+      const ContactMaterial& material = blocks_[c].material;
+      if (!pushes(blocks_[c]) || !(material.restitution > 0)) continue;
+      const double approach = gap_rate(model_, r_.q, r_.v, contacts[c]);
+      if (!(approach < -r_.rows.restitution_threshold)) continue;
+      const double h = r_.rows.h, gap = contacts[c].gap;
+      const NormalBiasT<double> data{h, r_.rows.beta, material.restitution, approach};
+      const double bounce = normal_bias(BiasBranch::Restitution, gap, data);
+      const double away = normal_bias(side_of(c), gap, data) - bounce;
+      if (std::abs(away) > kNear * std::abs(bounce)) continue;
+      KinkScalar one{.gaps = {{c, 1.0}}, .bounce = true, .value = away};
+      if (std::abs(away) > kAtRest * std::abs(bounce))
+        one.reason = OpenReason::Near;
+      else
+        name_first(name(contacts[c]) + " bounce as fast as their gap closes");
+      out.scalars.push_back(std::move(one));
+    }
+  }
+
+  /// The sides of a pyramid stand in the frame of its normal, which turns over where that is level.
+  void find_level_pyramids() {
+    const std::vector<Contact>& contacts = r_.contacts.contacts;
+    if (r_.rows.friction != FrictionModel::Pyramid) return;
+    for (std::size_t c = 0; c < contacts.size() && c < blocks_.size(); ++c)
+      if (pushes(blocks_[c]) && blocks_[c].material.friction > 0 &&
+          !model_.shape(contacts[c].shape_a).planar() && std::abs(contacts[c].normal.z()) <= kFlush)
+        note(out.here, name(contacts[c]) + " meet on a level normal, where a pyramid turns over");
+  }
+
   /// Contacts that the rows close, which are linear: what is left of the gap is projected where it
   /// is an overlap and stays where it is open. To be looked at where the solve ends.
   void find_landings() {
@@ -83,7 +134,8 @@ class Finder {
           pushes(blocks_[c]) && contacts[c].gap > tolerance(contacts[c]))
         out.scalars.push_back({.gaps = {{c, 1.0}},
                                .at = KinkScalar::At::End,
-                               .width = kLanded * tolerance(contacts[c])});
+                               .width = kLanded * tolerance(contacts[c]),
+                               .near = kNear * contacts[c].size});
   }
 
   /// Limits of joints that the rows, which are linear, close to the tolerance.
@@ -155,6 +207,11 @@ class Finder {
   }
 
  private:
+  BiasBranch side_of(std::size_t c) const {
+    return r_.contacts.contacts[c].gap < 0 && !(blocks_[c].material.compliance > 0)
+               ? BiasBranch::Overlap
+               : BiasBranch::Gap;
+  }
   void note(Index& count, const std::string& what) {
     ++count;
     name_first(what);
@@ -206,6 +263,9 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
   if (record.kind == SolveKind::Projection || record.kind == SolveKind::Newton) return {};
   Finder finder(model, parameters, settings, record, blocks);
   if (starts) finder.find_closed();
+  finder.find_nearly_closed();
+  finder.find_tied_bounces();
+  finder.find_level_pyramids();
   finder.find_flush(starts);
   finder.find_rings();
   finder.find_dead_band();

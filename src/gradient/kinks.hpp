@@ -20,14 +20,19 @@ namespace orthant::internal {
 /// A number that the data of a solve have a kink in: changes that keep it meet none.
 ///   closed contact  its gap;   flush faces  differences of their gaps;   spring  its stretch;
 ///   landing contact its gap at the end, which a projection undoes where it is an overlap
+///   a bounce as fast as the gap closes:  the difference of the two
 struct KinkScalar {
   const Force* spring = nullptr;
   std::vector<std::pair<std::size_t, double>> gaps = {};  ///< Σ weight · gap of the contact
+  bool bounce = false;  ///< instead: what its bias is by the gap, less what it is by the bounce
   /// Where it is taken: where the solve begins, where the step does, or where the solve ends.
   enum class At : std::uint8_t { Solve, Start, End } at = At::Solve;
-  double width = 0;  ///< End: nearer to 0 than this it is at its kink
-  /// Flush faces: the number has the normal of one of them held, and may be of neither side.
+  double width = 0;  ///< End: nearer to 0 than this it is at its kink,
+  double near = 0;   ///< and nearer than this it is near
+  /// Flush faces: Neither, the number has the normal of one of them held and may be of neither
+  /// side. Near: it is `value` away from its kink.
   OpenReason reason = OpenReason::Kink;
+  double value = 0;
 };
 
 struct Kinks {
@@ -46,7 +51,8 @@ Kinks find_kinks(const Model& model, const Parameters& parameters, const StepSet
 double stretch_at(const SolveContext& at, const Force& spring);
 /// The gap of a contact of the solve.
 double gap_at(const SolveContext& at, std::size_t contact);
-/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`.
+/// Adds the derivative of the number by the inputs of the solve, its largest part of size `weight`;
+/// of one near its kink, that over its value.
 void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, SolveInputs& in);
 
 }  // namespace orthant::internal

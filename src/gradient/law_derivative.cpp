@@ -98,7 +98,11 @@ void cone_block(const Law& law, const double* z, const double* w, double tau, do
       double nudged[kMaxLawDim];
       std::copy(z, z + n, nudged);
       nudged[0] = z[0] + nudge;
-      closed.take(projection_derivative(law, nudged), n);
+      const ProjectionDerivative above = projection_derivative(law, nudged);
+      closed.take(above, n);
+      // Of a contact that slides, a group on its border goes along: what holds it there are other
+      // contacts, and held here as well it would contradict them.
+      if (share == 1 && groups_of(law).size[1] > 0 && above.region == ConeRegion::Slide) weight = 0;
       nudged[0] = z[0] - nudge;
       open.take(projection_derivative(law, nudged), n);
       set_onset_direction(law, z, w, s.floating_tolerance * size / tau, open.row);

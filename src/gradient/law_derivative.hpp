@@ -19,6 +19,7 @@ struct BlockDerivative {
   bool closed = false;    // w = 0
   bool unloaded = false;  // floating, closed, and without an impulse
   bool idle = false;      // unloaded, and kept closed
+  bool held = false;      // closed by what bilateral rows hold: open, while these hold it there
 };
 
 /// Of the element that keeps a contact closed where it is on a border.

@@ -121,9 +121,12 @@ class OpenInputs {
     const auto note = [&](const StepCotangent& now) {
       // Parameters are added up: what one step undoes of another is rounding.
       if (by_parameters_.size() == 0) by_parameters_.setZero(now.parameters.size());
-      by_parameters_ += now.parameters.cwiseAbs();
-      find_open({.q = {}, .v = {}, .u = now.u, .parameters = {}}, tape.parameters, tape.settings.h,
-                {.step = index, .reason = reason_}, open_);
+      if (reason_ == OpenReason::Near)
+        by_parameters_ += now.parameters;  // a distance, of which nothing may be counted twice
+      else
+        by_parameters_ += now.parameters.cwiseAbs();
+      find_open({.q = {}, .v = {}, .u = now.u, .parameters = {}}, *tape.model, tape.parameters,
+                tape.settings, {.step = index, .reason = reason_}, open_);
     };
     if (largest(by_) > kEnded) {
       StepCotangent now = step.pull_back(by_);
@@ -144,7 +147,7 @@ class OpenInputs {
 
   void note(const RolloutTape& tape, RolloutCertificate& all) const {
     std::vector<OpenInput> open = open_;
-    find_open({by_.q, by_.v, {}, by_parameters_}, tape.parameters, tape.settings.h,
+    find_open({by_.q, by_.v, {}, by_parameters_}, *tape.model, tape.parameters, tape.settings,
               {.reason = reason_}, open);
     for (const OpenInput& one : open) note_open(one, all.open);
     if (open.empty() || !all.kink.empty()) return;
@@ -240,8 +243,8 @@ struct ReverseWalk::Impl {
   double size = 0;                    // largest derivative by a state so far
   bool grows = false, rests = false;  // in a later step
   Choices choices;
-  OpenInputs opened[3] = {OpenInputs(OpenReason::Kink), OpenInputs(OpenReason::Ambiguous),
-                          OpenInputs(OpenReason::Neither)};
+  OpenInputs opened[4] = {OpenInputs(OpenReason::Kink), OpenInputs(OpenReason::Ambiguous),
+                          OpenInputs(OpenReason::Neither), OpenInputs(OpenReason::Near)};
 
   template <class Archive>
   void carry(Archive& archive) {

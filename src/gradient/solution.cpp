@@ -16,6 +16,9 @@ using internal::BlockDerivative;
 
 namespace {
 
+/// Of the terms of a row: what an answer of a residual is known to, and at best.
+constexpr double kSolved = 1e3, kKnown = 1e-10;
+
 /// `out` = x, or zero where x is empty.
 void put(const VecX& x, Eigen::Ref<VecX> out, const char* what) {
   if (x.size() == 0) {
@@ -118,6 +121,9 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
       throw Error("solution gradient", "the answer is not finite or does not fit the problem");
     m.x.w = m.judged.w;
   }
+  if (settings.held_open)  // a row that is known to be beside a border is not on it
+    m.settings.floating_tolerance =
+        std::min(settings.floating_tolerance, std::max(kSolved * m.certificate.residual, kKnown));
   m.differentiate_laws(scale);
   if (settings.mode == GradientMode::Smoothed) m.follow_path();
   m.assemble();

@@ -43,6 +43,12 @@ struct SolutionGradient::Impl {
 
   void differentiate_laws(const ProblemScale& scale);
   void differentiate_law(std::size_t block, KinkChoice kink);
+  /// z = λ − τ w~ of a block, w~, and the sizes of their terms.
+  struct Terms {
+    double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim] = {};
+    double total = 0;  // |size|
+  };
+  Terms terms_of(std::size_t block) const;
   /// Rows of pyramids that are on no border: of contacts that stick, or are open.
   void settle_pyramids();
   /// Contacts without an impulse that no motion the bilateral rows leave can open or close: open.

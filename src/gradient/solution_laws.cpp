@@ -39,13 +39,13 @@ void SolutionGradient::Impl::differentiate_laws(const ProblemScale& scale) {
   }
 }
 
-void SolutionGradient::Impl::differentiate_law(std::size_t c, KinkChoice kink) {
+SolutionGradient::Impl::Terms SolutionGradient::Impl::terms_of(std::size_t c) const {
   const Law& law = p->laws[c];
   const Index at = offset[c];
-  double z[kMaxLawDim], size[kMaxLawDim], w[kMaxLawDim] = {};
+  Terms out;
+  auto& [z, size, w, total] = out;
   for (int r = 0; r < law.dim; ++r) w[r] = x.w[at + r];
   w[0] += shift_of(law, x.w.data() + at);
-  double total = 0;
   for (int r = 0; r < law.dim; ++r) {
     z[r] = x.lambda[at + r] - tau[at + r] * w[r];
     size[r] = std::abs(x.lambda[at + r]) + tau[at + r] * (std::abs(w[r]) + std::abs(p->b[at + r]));
@@ -62,6 +62,14 @@ void SolutionGradient::Impl::differentiate_law(std::size_t c, KinkChoice kink) {
     }
     total += size[r] * size[r];
   }
+  total = std::sqrt(total);
+  return out;
+}
+
+void SolutionGradient::Impl::differentiate_law(std::size_t c, KinkChoice kink) {
+  const Law& law = p->laws[c];
+  const Index at = offset[c];
+  const auto [z, size, w, total] = terms_of(c);
   BlockDerivative& out = blocks[c];
   out = {};
   if (c < settings.blocks.size()) kink = settings.blocks[c];
@@ -69,16 +77,17 @@ void SolutionGradient::Impl::differentiate_law(std::size_t c, KinkChoice kink) {
   if (law.is_separable()) {
     separable_block(law, z, size, settings, share, out);
   } else {
-    cone_block(law, z, x.w.data() + at, tau[at], std::sqrt(total), settings, share, out);
+    cone_block(law, z, x.w.data() + at, tau[at], total, settings, share, out);
   }
   double impulse = 0, moving = 0;
   for (int r = 0; r < law.dim; ++r) {
     impulse += x.lambda[at + r] * x.lambda[at + r];
     moving += tau[at + r] * tau[at + r] * x.w[at + r] * x.w[at + r];
   }
-  out.closed = moving <= settings.floating_tolerance * settings.floating_tolerance * total;
+  const double nothing = settings.floating_tolerance * total;
+  out.closed = moving <= nothing * nothing;
   out.unloaded = out.state[0] == ContactState::Floating && settings.mode == GradientMode::Exact &&
-                 impulse <= settings.floating_tolerance * settings.floating_tolerance * total;
+                 impulse <= nothing * nothing;
   out.idle = out.unloaded && kink == KinkChoice::Clamp;
 }
 

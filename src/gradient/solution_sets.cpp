@@ -125,7 +125,9 @@ void SolutionGradient::Impl::settle_immobile() {
       row -= Q * (Q.transpose() * row);
       moves = row.norm() > kDependent * size;
     }
-    if (!moves) set_state(blocks[c], p->laws[c], ContactState::Separate);
+    if (moves) continue;
+    set_state(blocks[c], p->laws[c], ContactState::Separate);
+    blocks[c].held = true;
   }
 }
 

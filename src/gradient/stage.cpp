@@ -9,6 +9,7 @@
 #include "force/callback.hpp"
 #include "force/held_spin.hpp"
 #include "gradient/feature_margin.hpp"
+#include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
 #include "step/impact_gain.hpp"
@@ -218,6 +219,7 @@ void Stage::assemble() {
       assemble_projection(model, parameters, r.q, r.t, settings.h, contacts, assembly_,
                           r.contacts.flexible);
   }
+  open_flying();
   // The branches are those of the step, whatever the same numbers would say again.
   for (std::size_t c = 0; c < assembly_.blocks.size() && c < r.branches.size(); ++c) {
     BiasBranch& branch = assembly_.blocks[c].branch = r.branches[c];
@@ -230,6 +232,27 @@ void Stage::assemble() {
     if (branch == BiasBranch::Resting && gap < -kRounding * closed) branch = BiasBranch::Overlap;
     rests_by_rounding_ |= is_interval() && branch == BiasBranch::Overlap && gap >= -closed &&
                           r.solution.lambda[assembly_.blocks[c].row] > 0;
+  }
+}
+
+void Stage::open_flying() {
+  const SolveRecord& r = *context_.record_;
+  if (r.kind != SolveKind::Step) return;
+  for (std::size_t c = 0; c < r.contacts.contacts.size() && c < assembly_.blocks.size(); ++c) {
+    const ContactBlock& block = assembly_.blocks[c];
+    Law& law = assembly_.problem.laws[static_cast<std::size_t>(block.block)];
+    const auto may_fly = [&](BodyId id) {
+      const Body& body = context_.model->body(id);
+      return !body.is_dynamic() || flies(body);
+    };
+    if (!law.is_frictional() || !may_fly(r.contacts.contacts[c].body_a) ||
+        !may_fly(r.contacts.contacts[c].body_b) ||
+        !r.solution.lambda.segment(block.row, law.dim).isZero(0))
+      continue;
+    VecX z = -r.solution.w.segment(block.row, law.dim);
+    z[0] -= shift_of(law, r.solution.w.data() + block.row);
+    project(law, z.data(), z.data());
+    if (!z.isZero(0)) law.kind = LawKind::Zero;
   }
 }
 
@@ -294,6 +317,23 @@ void Stage::find_displacement() {
   }
 }
 
+double Stage::turn_across(const Contact& contact) const {
+  const Model& model = *context_.model;
+  const auto spin = [&](BodyId id) -> Vec3 {
+    const Body& body = model.body(id);
+    if (body.v_begin == kNone) return Vec3::Zero();
+    const VecX& v = body.is_dynamic() ? answer().v : context_.record_->v;
+    const double* x = v.data() + body.v_begin;
+    return body.planar ? Vec3(0, 0, x[2]) : Vec3(x[3], x[4], x[5]);
+  };
+  const auto radius = [&](ShapeId id) {
+    return bounding_radius(model.shape(id).view(context_.parameters->values.data()));
+  };
+  const Vec3 relative = spin(contact.body_a) - spin(contact.body_b);
+  return relative.cross(contact.normal).norm() * 2 *
+         std::min(radius(contact.shape_a), radius(contact.shape_b));
+}
+
 void Stage::find_ties(double tolerance) {
   feature_margin_ = context_.record_->selection_margin;
   ties_ = feature_margin_ <= tolerance ? 1 : 0;
@@ -303,8 +343,10 @@ void Stage::find_ties(double tolerance) {
     const VecX& q = r == 0 ? context_.record_->q : context_.trials[r - 1].q;
     for (const Contact& contact : round(r)) {
       const ContactBlock& block = assembly_.blocks[c++];
-      if (block.dim == 0 ||  // soft, in a correction of positions
-          certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Separate)
+      if (block.dim == 0) continue;  // soft, in a correction of positions
+      // Open by more than the turn of its bodies makes of it at another point as deep.
+      if (certificate().states[static_cast<std::size_t>(block.row)] == ContactState::Separate &&
+          !(deepest_only && answer().w[block.row] <= turn_across(contact)))
         continue;
       const double margin =
           internal::feature_margin(*context_.model, *context_.parameters, q, contact, deepest_only);

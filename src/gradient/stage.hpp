@@ -50,6 +50,7 @@ enum class PullFor : std::uint8_t {
   /// The same with other sides of rows on a border, and what these change of the pull before, which
   /// was that of the derivative.
   OtherSides,
+  RowNumbers,  ///< Beside, and what Stage::find_row_numbers() found
 };
 
 class Stage {
@@ -62,6 +63,9 @@ class Stage {
   /// to those by (q', v') of the solves before it, `by_trials`.
   void pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra, SolveInputs& in,
             std::span<StateCotangent> by_trials = {}, PullFor purpose = PullFor::Derivative);
+  /// Numbers of rows that must not change, for a pull: Near of rows near a border and not on it,
+  /// Kink of contacts that joints hold closed. False: there are none.
+  bool find_row_numbers(OpenReason reason);
   /// A direction => the change of q' and v'; `trials`: theirs of the solves before.
   void push(const SolveInputs& direction, VecX& dq, VecX& dv,
             std::span<const StateTangent> trials = {});
@@ -154,8 +158,13 @@ class Stage {
   bool flies(const Body& body) const;
   bool gains_nothing() const;
   void assemble();
+  /// Contacts of bodies that fly after all, with the spin of their flight: they carry nothing,
+  /// though the law, asked about that spin, may want it.
+  void open_flying();
   void find_displacement();
   void find_ties(double tolerance);
+  /// How much faster than at its deepest point a pair may close at another one [m/s].
+  double turn_across(const Contact& contact) const;
   /// Contacts and joints close a loop, so that there may be more rows than the motion needs.
   bool may_be_redundant(bool forwards) const;
   /// Impulses that could be added to those found; null where there are none. Where they come with
@@ -208,7 +217,9 @@ class Stage {
     bool any = false;
     SolveInputs by;
   };
-  Against against_[3];  // by OpenReason
+  Against against_[4];  // by OpenReason
+  Solution row_numbers_;
+  ResidualDerivative by_row_laws_;
   Index ties_ = 0;
   double feature_margin_ = 1;
   SolveOutputs weights_;  // of pull()

@@ -68,6 +68,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   by.v.setZero(model.dynamic_v_size());
   by.lambda.resize(0);
   by.gamma.resize(0);
+  by.w.resize(0);
   for (const Body& body : model.bodies()) {
     if (body.v_begin == kNone) continue;
     const Index at = body.v_begin, n = body.v_size;
@@ -138,6 +139,10 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
       }
     }
   }
+  if (purpose == PullFor::RowNumbers) {
+    by.lambda = row_numbers_.lambda;
+    by.w = row_numbers_.w;
+  }
   if (purpose == PullFor::OtherSides) {
     // Those of other sides of all that comes in, less those of the pull before, of the derivative.
     own_side_ = weights.equations;
@@ -146,6 +151,9 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   } else {
     gradient_->adjoint(by, weights.equations);
   }
+  if (purpose == PullFor::RowNumbers)
+    for (VecX ResidualDerivative::* part : kEquations)
+      if ((by_row_laws_.*part).size() > 0) weights.equations.*part += by_row_laws_.*part;
 
   static thread_local taping::Tape tape;
   const SolveContext x = context(r);
@@ -198,6 +206,18 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
     in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
   }
+}
+
+bool Stage::find_row_numbers(OpenReason reason) {
+  const Index rows = assembly_.problem.row_count(), blocks = assembly_.problem.block_count();
+  row_numbers_.lambda.setZero(rows);
+  row_numbers_.w.setZero(rows);
+  ResidualDerivative& laws = by_row_laws_;
+  for (VecX* part : {&laws.mu, &laws.mu_r, &laws.lo, &laws.hi}) part->setZero(blocks);
+  if (reason == OpenReason::Near) return gradient_->add_near_borders(row_numbers_, laws);
+  if (reason != OpenReason::Kink || !gradient_->add_held(row_numbers_)) return false;
+  row_numbers_.w *= context_.settings->h;  // lengths
+  return true;
 }
 
 void Stage::find_contradiction(const Solution& free) {
@@ -306,10 +326,27 @@ void pull_kink(const SolveContext& at, const KinkScalar& kink, double weight, So
     reader.finish();
   };
   if (kink.spring != nullptr) take(spring_stretch(reader, *kink.spring), 1);
-  for (const auto& [contact, share] : kink.gaps)
-    take(geometry_of(reader, at.record.contacts.contacts[contact]).point.gap, share);
-  const double size = one.q.cwiseAbs().maxCoeff();
-  if (!(size > 0)) return;  // between bodies that do not move
+  for (const auto& [number, share] : kink.gaps) {
+    const Contact& contact = at.record.contacts.contacts[number];
+    ContactGeometry<taping::Traced> c = geometry_of(reader, contact);
+    if (!kink.bounce) {
+      take(c.point.gap, share);
+      continue;
+    }
+    read_twists(reader, contact, false, c);
+    const auto material = material_of(reader, at.model.shape(contact.shape_a).material,
+                                      at.model.shape(contact.shape_b).material);
+    const NormalBiasT<taping::Traced> bias{reader.duration(), at.record.rows.beta,
+                                           material.restitution * reader.restitution_scale(),
+                                           c.point.normal.dot(c.relative())};
+    const bool soft = value_of(material.compliance) > 0;
+    const BiasBranch side = contact.gap < 0 && !soft ? BiasBranch::Overlap : BiasBranch::Gap;
+    take(normal_bias(side, c.point.gap, bias) -
+             normal_bias(BiasBranch::Restitution, c.point.gap, bias),
+         share);
+  }
+  const double size = kink.reason == OpenReason::Near ? kink.value : one.q.cwiseAbs().maxCoeff();
+  if (!(std::abs(size) > 0)) return;  // between bodies that do not move
   in.q += weight / size * one.q;
   in.v += weight / size * one.v;
   in.duration += weight / size * one.duration;

@@ -78,7 +78,8 @@ StepGradient::StepGradient(const Model& model, const Parameters& parameters,
   contacts.clear();
   m.certificate = {};
   m.certificate.contacts = std::move(contacts);
-  m.kinked[0] = m.kinked[1] = m.kinked[2] = m.kinks_known = false;
+  std::ranges::fill(m.kinked, false);
+  m.kinks_known = false;
   m.set_stages(gradient);
   m.find_events();
   m.certify(gradient);
@@ -185,6 +186,7 @@ void StepGradient::pull_back(const StateCotangent& after, std::span<const SolveC
     m.find_open(OpenReason::Kink);
     m.find_open(OpenReason::Ambiguous);
     m.find_open(OpenReason::Neither);
+    m.find_open(OpenReason::Near);
   }
   before.q.swap(in.q);
   before.v.swap(in.v);

@@ -20,7 +20,8 @@ constexpr double kSteep = 1e-3;       // slope of a gain of 1e-9: less is that o
 constexpr double kUncorrected = 1e-6;  // residual of a correction of positions without a solution
 
 const char* name_of(OpenReason reason) {
-  return reason == OpenReason::Ambiguous
+  return reason == OpenReason::Near ? "a kink is nearer than differences of the steps can tell"
+         : reason == OpenReason::Ambiguous
              ? "redundant contacts: their impulses are not unique, and the derivative depends on "
                "which were found"
              : "a change contradicts redundant contacts";
@@ -35,13 +36,16 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts, internal::StillC
                                                starts && (i == 0 || r.q == record->before.q),
                                                trials.empty(), stage.displacement());
   std::optional<SolveRecord> end;  // made where it is asked for
-  std::erase_if(found.scalars, [&](const internal::KinkScalar& kink) {
-    if (kink.at != internal::KinkScalar::At::End) return false;
+  bool lands = false;
+  for (internal::KinkScalar& kink : found.scalars) {
+    if (kink.at != internal::KinkScalar::At::End) continue;
     if (!end) end = end_of(i);
-    return std::abs(internal::gap_at(context_of(i, *end), kink.gaps[0].first)) > kink.width;
-  });
-  const bool lands = std::ranges::any_of(found.scalars, [](const internal::KinkScalar& kink) {
-    return kink.at == internal::KinkScalar::At::End;
+    kink.value = internal::gap_at(context_of(i, *end), kink.gaps[0].first);
+    if (std::abs(kink.value) > kink.width) kink.reason = OpenReason::Near;
+    lands = lands || kink.reason == OpenReason::Kink;
+  }
+  std::erase_if(found.scalars, [](const internal::KinkScalar& kink) {
+    return kink.at == internal::KinkScalar::At::End && std::abs(kink.value) > kink.near;
   });
   if (lands && found.what.empty()) found.what = "a contact lands, and what is left of its gap is 0";
   if (certificate.kink.empty()) certificate.kink = found.what;
@@ -153,8 +157,8 @@ std::optional<internal::SolveInputs> StepGradient::Impl::gain_at_border(std::siz
   // Edges go one way only, see close_scale().
   for (const EdgeParameter& edge : certificate.edges) scaled.parameters[edge.place] = 0;
   std::vector<OpenInput> open;
-  internal::find_open({scaled.q, scaled.v, {}, scaled.parameters}, *parameters, settings->h, {},
-                      open);
+  internal::find_open({scaled.q, scaled.v, {}, scaled.parameters}, *model, *parameters, *settings,
+                      {}, open);
   if (open.empty()) return std::nullopt;
   return scaled;
 }
@@ -180,7 +184,10 @@ void StepGradient::Impl::find_open(OpenReason reason) {
   double by_left = 0;
   for (std::size_t i = stages.size(); i-- > 0;) {
     add_kinks(i, internal::KinkScalar::At::End);
-    if (any && trials.empty()) pull_stage(i, nullptr, in, internal::PullFor::Beside);
+    const bool rows = trials.empty() && stages[i].find_row_numbers(reason);
+    if (rows) begin();
+    if (any && trials.empty())
+      pull_stage(i, nullptr, in, rows ? internal::PullFor::RowNumbers : internal::PullFor::Beside);
     if (const SolveInputs* own = stages[i].contradiction(reason); own != nullptr) {
       begin();
       internal::add(1, *own, in);
@@ -201,7 +208,7 @@ void StepGradient::Impl::find_open(OpenReason reason) {
   if (!any) return;
   kinked[static_cast<std::size_t>(reason)] = true;
   against[static_cast<std::size_t>(reason)] = {in.q, in.v, in.u, in.parameters};
-  internal::find_open({in.q, in.v, in.u, in.parameters}, *parameters, settings->h,
+  internal::find_open({in.q, in.v, in.u, in.parameters}, *model, *parameters, *settings,
                       {.reason = reason}, certificate.open);
   if (certificate.kink.empty() && !certificate.open.empty()) certificate.kink = name_of(reason);
 }
@@ -225,7 +232,8 @@ void StepGradient::Impl::find_crossed() {
                        .v = {},
                        .u = {},
                        .parameters = opens.parameters.cwiseMin(closes.parameters)},
-                      *parameters, settings->h, {.reason = OpenReason::Neither}, certificate.open);
+                      *model, *parameters, *settings, {.reason = OpenReason::Neither},
+                      certificate.open);
 }
 
 }  // namespace orthant

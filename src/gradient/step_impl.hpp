@@ -62,10 +62,10 @@ struct StepGradient::Impl {
   static constexpr std::size_t kNoStage = std::numeric_limits<std::size_t>::max();
   std::size_t last_interval = kNoStage;
   StepCertificate certificate;
-  SolveInputs pulled;                                           // of pull_back()
-  std::vector<std::vector<internal::KinkScalar>> kinks;         // by stage
-  bool kinked[3] = {false, false, false}, kinks_known = false;  // by OpenReason
-  StepCotangent against[3];                                     // see kink()
+  SolveInputs pulled;                                    // of pull_back()
+  std::vector<std::vector<internal::KinkScalar>> kinks;  // by stage
+  bool kinked[4] = {}, kinks_known = false;              // by OpenReason
+  StepCotangent against[4];                              // see kink()
   VecX by_q, by_v;        // the derivative by the end of the stage at hand
   VecX other_q, other_v;  // the same of other sides
 

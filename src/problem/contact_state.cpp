@@ -26,17 +26,26 @@ std::string_view name_of(ContactState state) {
 
 ContactClass classify_cone(const Law& law, const double* z, double size, double tolerance) {
   const ConeGroups groups = groups_of(law);
-  // To the mantle, and to the polar cone.
-  double stick = std::numeric_limits<double>::infinity(), polar = z[0];
-  bool inside = true;
+  double length[2] = {}, polar = z[0];
   for (int g = 0, at = 1; g < 2; at += groups.size[g], ++g) {
-    if (groups.size[g] == 0) continue;
-    const double length = norm_of(z + at, groups.size[g]);
-    inside = inside && length <= groups.c[g] * z[0];
-    if (groups.c[g] > 0)  // there is no border without friction
-      stick = std::min(stick, std::abs(groups.c[g] * z[0] - length));
-    polar += groups.c[g] * length;
+    length[g] = norm_of(z + at, groups.size[g]);
+    polar += groups.c[g] * length[g];
   }
+  // Where one group slides, the other does or does not by the normal part that this leaves.
+  double normal = z[0];
+  if (groups.size[1] > 0 && polar > 0) {
+    double projected[kMaxLawDim];
+    project(law, z, projected);
+    normal = projected[0];
+  }
+  double stick = std::numeric_limits<double>::infinity();
+  bool inside = true;
+  for (int g = 0; g < 2; ++g) {
+    inside = inside && length[g] <= groups.c[g] * z[0];
+    if (groups.c[g] > 0)  // there is no border without friction
+      stick = std::min(stick, std::abs(groups.c[g] * normal - length[g]));
+  }
+  // To the mantle, and to the polar cone.
   ContactClass out;
   out.margin = size > 0 ? std::min({1.0, stick / size, std::abs(polar) / size}) : 0.0;
   out.state = out.margin <= tolerance ? ContactState::Floating

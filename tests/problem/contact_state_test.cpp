@@ -25,14 +25,20 @@ TEST(ContactState, RegionsOfACone) {
   EXPECT_NEAR(classify_cone(law, z, 2, kTolerance).margin, 0.1, 1e-15);
 }
 
-TEST(ContactState, GroupsWithoutFrictionHaveNoBorder) {
-  const auto state = [](double n, double t, double r) {
-    const double z[3] = {n, t, r};  // in the plane: normal, tangent, turn
-    return classify_cone(Law::rolling(3, 0, 0.1), z, 1, kTolerance).state;
+// Where a contact rolls it pushes with more than z_n, and sticks by that.
+TEST(ContactState, GroupsOfRollingFriction) {
+  const Law law = Law::rolling(3, 0.5, 0.1);  // in the plane: normal, tangent, turn
+  const auto state = [](const Law& of, double n, double t, double r) {
+    const double z[3] = {n, t, r};
+    return classify_cone(of, z, 1, kTolerance).state;
   };
-  EXPECT_EQ(state(1, 0, 0.01), ContactState::Stick);
-  EXPECT_EQ(state(1, 0.2, 0.01), ContactState::Slide);
-  EXPECT_EQ(state(1, 0, 0.1), ContactState::Floating);
+  const double turn = 1.11, normal = (1 + 0.1 * turn) / 1.01;  // λ_n of z = (1, ., 1.11)
+  EXPECT_EQ(state(law, 1, 0.5 * normal, turn), ContactState::Floating);
+  EXPECT_EQ(state(law, 1, 0.5, turn), ContactState::Slide);
+  EXPECT_EQ(state(law, 1, 0.5, 0.01), ContactState::Floating);
+  EXPECT_EQ(state(Law::rolling(3, 0, 0.1), 1, 0, 0.01), ContactState::Stick);
+  EXPECT_EQ(state(Law::rolling(3, 0, 0.1), 1, 0.2, 0.01), ContactState::Slide);
+  EXPECT_EQ(state(Law::rolling(3, 0, 0.1), 1, 0, 0.1), ContactState::Floating);
 }
 
 TEST(ContactState, EntriesOfSeparableLaws) {

@@ -169,6 +169,17 @@ TEST(Random, ScenesThatWereWrongAreNot) {
            Case{820001, 774, Finding::NamedKink, "corners at two heights that stick and bounce"},
            Case{991991, 552, Finding::NamedKink, "a ring with two deepest points"},
            Case{424243, 4946, Finding::Inexact, "a correction of positions that jams"},
+           Case{271828, 4557, Finding::Right, "a cone that a body in flight passes"},
+           Case{271828, 1680, Finding::NamedKink, "a bounce as fast as the gap closes"},
+           Case{271828, 202, Finding::NamedKink, "a pyramid on a level normal"},
+           Case{700011, 1086, Finding::NamedKink, "a contact that rolls and is about to slide"},
+           Case{565651, 4143, Finding::Cautious, "a contact that slides at 1e-8 of its speeds"},
+           Case{820001, 1409, Finding::NamedKink, "a gap of 5e-9 m at the start"},
+           Case{565651, 1962, Finding::NamedKink, "a weld that Baumgarte moves into the floor"},
+           Case{2026, 1457, Finding::NamedKink, "a capsule flush with what its other end meets"},
+           Case{2026, 6565, Finding::Right, "a face whose corners creep by 1e-7"},
+           Case{424243, 1243, Finding::Cautious, "an adjoint solve short of rounding"},
+           Case{424243, 268, Finding::Right, "a row that is known to be off its border"},
        }) {
     const SceneJudgement one =
         judge_scene(random_scene(c.seed, c.number),

@@ -48,9 +48,9 @@ struct SolutionGradientSettings {
   std::vector<KinkChoice> blocks = {};  ///< of the first blocks, instead of `kink`
   GradientMode mode = GradientMode::Exact;
   double kappa = 1e-6;               ///< Smoothed: w λ of every contact [J]
-  double floating_tolerance = 1e-8;  ///< relative distance to a border that counts as on it [-]
+  double floating_tolerance = 1e-8;  ///< distance to a border that counts as on it, at most [-]
   double proximal = 1e-9;            ///< regularisation of redundant rows, refined away [-]
-  double tolerance = 1e-11;          ///< of the linear solves, relative [-]
+  double tolerance = 1e-13;          ///< of the linear solves, relative [-]
   int max_refinements = 60;
   /// Contacts of a pair on a border that another answer with the same motion holds strictly inside
   /// count as inside.
@@ -144,6 +144,13 @@ class SolutionGradient {
   /// data must keep it so, or contradicts redundant rows. Empty where the equations are
   /// independent. Costs one solve, once.
   const ResidualDerivative& dependent_equations();
+
+  /// Rows that are near a border and not on it: Σ of their distances from it over what these are
+  /// now, by the answer and by the data of the laws, added. False: there are none.
+  bool add_near_borders(Solution& by_answer, ResidualDerivative& by_laws) const;
+  /// Contacts that bilateral rows hold closed and that count as open: Σ of their w_n, which must not
+  /// change for that, by w, added. False: there are none.
+  bool add_held(Solution& by_answer) const;
 
   /// What was differentiated: the answer, or the point of the central path.
   const Solution& answer() const;

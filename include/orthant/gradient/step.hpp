@@ -101,6 +101,9 @@ enum class OpenReason : std::uint8_t {
   /// The number may be of neither side: a change moves a row off a border, closes some contacts at
   /// the start and opens others (a box is tilted), or makes redundant contacts contradict.
   Neither,
+  /// A kink is so near that differences of steps solved to their tolerance meet it: the number is
+  /// the derivative at the state alone.
+  Near,
 };
 
 /// An input by which the number is no two-sided derivative. Those by other inputs stand.
