@@ -8,6 +8,7 @@
 
 #include "force/callback.hpp"
 #include "force/held_spin.hpp"
+#include "gradient/elements.hpp"
 #include "gradient/feature_margin.hpp"
 #include "orthant/base/error.hpp"
 #include "orthant/collision/collision.hpp"
@@ -115,6 +116,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
               {}};
   medium_ = {x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng};
   round_end_.clear();
+  ends_.clear();
   reason_.clear();
   starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
   rests_by_rounding_ = contradiction_known_ = false;
@@ -206,6 +208,7 @@ void Stage::assemble() {
       }
       assemble_rows(model, parameters, at, round(0), r.rows, r.rows.beta, assembly_,
                     r.contacts.flexible);
+      bend_rows();
       for (std::size_t i = 0; i < context_.trials.size(); ++i)
         append_trial_rows(model, parameters, context_.trials[i].q, r.v,
                           context_.trials[i].v.head(model.dynamic_v_size()), round(i + 1), r.rows,
@@ -231,6 +234,23 @@ void Stage::assemble() {
     rests_by_rounding_ |= is_interval() && branch == BiasBranch::Overlap && gap >= -closed &&
                           r.solution.lambda[assembly_.blocks[c].row] > 0;
   }
+}
+
+void Stage::bend_rows() {
+  const SolveRecord& r = *context_.record_;
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  ends_.clear();
+  if (std::ranges::none_of(std::span(assembly_.blocks).first(contacts.size()),
+                           [&](const ContactBlock& block) { return is_bent(r, block); }))
+    return;
+  end_.kind = r.kind;
+  end_.duration = r.duration;
+  end_.t = r.t;
+  end_.v = r.v;  // of kinematic bodies
+  end_.v.head(context_.model->dynamic_v_size()) = r.solution.v;
+  boxplus(*context_.model, r.q, r.duration * end_.v, end_.q);
+  bend_soft_rows(*context_.model, *context_.parameters, end_.q, r.solution.v, r.duration, contacts,
+                 r.solution.lambda, assembly_, ends_);
 }
 
 bool Stage::jams() const {

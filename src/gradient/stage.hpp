@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "constraint/soft_rows.hpp"
 #include "gradient/reader.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/problem/residual.hpp"
@@ -138,6 +139,8 @@ class Stage {
   template <class R>
   void walk_contacts(R& reader, std::size_t round) const;
   template <class R>
+  void walk_bent(R& reader, bool at_end) const;
+  template <class R>
   Index walk_flexible(R& reader) const;
   template <class R>
   void walk_ties(R& reader, JointUse use) const;
@@ -154,6 +157,13 @@ class Stage {
   bool flies(const Body& body) const;
   bool gains_nothing() const;
   void assemble();
+  /// Rows of bent contacts, as the forward has made them.
+  void bend_rows();
+  /// q ⊞ h v⁺ (bent contacts): derivatives by where it leads => added to those by q, v, h of `in`,
+  /// and by the velocities v' it was led by => `by_v`.
+  void pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) const;
+  /// The same forwards: the change of the equations by a direction and the change dv of v'.
+  void push_end(const SolveInputs& direction, const VecX& dv, SolveOutputs& changes) const;
   void find_displacement();
   void find_ties(double tolerance);
   /// Contacts and joints close a loop, so that there may be more rows than the motion needs.
@@ -198,6 +208,8 @@ class Stage {
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
+  std::vector<SoftEnd> ends_;  // of bent contacts
+  SolveRecord end_;            // q ⊞ h v⁺, where there are some
   VecX delta_;  // of this solve, as State::v; Impact: zero
   ScaleWorkspace scale_work_;
   ProblemScale scale_;

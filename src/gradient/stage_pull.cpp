@@ -26,7 +26,8 @@ inline Index coordinate_rows_of(Pull& r, const Joint& joint, JointUse use, Index
 inline void contact_rows(Pull& r, const Contact& contact, Index number, const ContactBlock& block,
                          FrictionModel friction, double beta) {
   // The sides of a pyramid stand in the frame, whose own turning then counts.
-  if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
+  if ((friction == FrictionModel::Pyramid && block.material.friction > 0) ||
+      is_bent(r.x.record, block)) {
     contact_element(r, contact, number, block, friction, beta);
   } else {
     contact_adjoint(r, contact, number, block, beta);
@@ -138,13 +139,35 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
       }
     }
   }
-  if (purpose == PullFor::OtherSides) {
+  if (purpose == PullFor::OtherSides) own_side_ = weights.equations;
+  const auto adjoint = [&] {
+    if (purpose == PullFor::OtherSides) {
+      gradient_->adjoint_of_other_sides(by, weights.equations);
+    } else {
+      gradient_->adjoint(by, weights.equations);
+    }
+  };
+  adjoint();
+  if (!ends_.empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
+    const VecX given = by.v;
+    SolveInputs unused;
+    VecX by_end, next;
+    for (int round = 0; round < kMaxBends; ++round) {
+      unused.set_zero(model);
+      pull_end(weights, unused, by_end);
+      next = given + by_end;
+      const double change = (next - by.v).cwiseAbs().maxCoeff();
+      by.v.swap(next);
+      if (change <= kBendSettled * by.v.cwiseAbs().maxCoeff()) break;
+      adjoint();
+    }
+  }
+  if (purpose == PullFor::OtherSides)
     // Those of other sides of all that comes in, less those of the pull before, of the derivative.
-    own_side_ = weights.equations;
-    gradient_->adjoint_of_other_sides(by, weights.equations);
     for (VecX ResidualDerivative::* part : kEquations) weights.equations.*part -= own_side_.*part;
-  } else {
-    gradient_->adjoint(by, weights.equations);
+  if (!ends_.empty()) {
+    VecX by_end;  // came in by v⁺
+    pull_end(weights, in, by_end);
   }
 
   static thread_local taping::Tape tape;
@@ -198,6 +221,40 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     in.q.segment(at, n) += Map(f_q, n, n).transpose() * a;
     in.v.segment(at, n) += Map(f_v, n, n).transpose() * a;
   }
+}
+
+void Stage::pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  static thread_local taping::Tape tape;
+  SolveInputs at;  // of q'
+  at.set_zero(model);
+  const SolveContext there = context(end_);
+  Pull reader(there, weights, tape, at);
+  walk_bent(reader, true);
+  in.parameters += at.parameters;
+  in.duration += at.duration;
+  by_v.setZero(model.dynamic_v_size());
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index begin = body.v_begin, n = body.v_size;
+    BodyVector back = at.q.segment(begin, n), by_delta = back;
+    if (!body.planar) {
+      const TurnMaps maps(r.duration * end_.v.segment<3>(begin + 3));
+      back.tail<3>() = maps.rotation.transpose() * at.q.segment<3>(begin + 3);
+      by_delta.tail<3>() = maps.jacobian.transpose() * at.q.segment<3>(begin + 3);
+    }
+    in.q.segment(begin, n) += back;
+    in.duration += end_.v.segment(begin, n).dot(by_delta);
+    (body.is_dynamic() ? by_v : in.v).segment(begin, n) += r.duration * by_delta;
+  }
+  // −D_n v'
+  VecX y = VecX::Zero(assembly_.problem.row_count());
+  for (const SoftEnd& end : ends_) {
+    const Index row = assembly_.blocks[end.number].row;
+    y[row] = weights.equations.blocks[row];
+  }
+  assembly_.problem.D.multiply_transpose_add(-1, y, by_v);
 }
 
 void Stage::find_contradiction(const Solution& free) {

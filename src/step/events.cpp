@@ -247,16 +247,17 @@ bool step_with_events(StepRun& run) {
   Solved& solved = run.work.solved;
   Displacement& displacement = run.work.displacement;
   std::vector<Contact> fast;
-  double left_over = 0;
   int interval = 0;
-  const bool finite = step_in_intervals(run, run.settings.h, [&](double left, double& dt) {
-    // Too many: the rest as if events were off. Intervals are counted too, some end without one.
+  return step_in_intervals(run, run.settings.h, [&](double left, double& dt) {
+    if (!detect(run, left, detected)) return false;
+    // Too many: in what is left nothing bounces, and no energy is gained by whatever closes.
+    // Intervals are counted too, some end without an impact.
     if (run.report.events >= run.settings.max_events ||
         interval > kMaxAdvances + 4 * run.settings.max_events) {
-      left_over = left;
-      return false;
+      run.report.events_exhausted = true;
+      solved.rows = detected.contacts;
+      return solve_located(run, left);
     }
-    if (!detect(run, left, detected)) return false;
     if (resolve_impacts(run, detected.contacts, interval == 0) && !detect(run, left, detected))
       return false;
     ++interval;
@@ -275,9 +276,6 @@ bool step_with_events(StepRun& run) {
     }
     return true;
   });
-  if (left_over == 0) return finite;
-  run.report.events_exhausted = true;
-  return step_interval(run, left_over);
 }
 
 }  // namespace orthant::internal

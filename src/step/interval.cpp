@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "constraint/medium.hpp"
+#include "constraint/soft_rows.hpp"
 #include "force/held_spin.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
@@ -22,6 +23,11 @@ constexpr double kTouching = 1e-4;
 /// Contacts from which on a step is one of a pile. Few bodies keep every gap: there the forces do
 /// not hang on it, and the motion stays a smooth function of the state.
 constexpr std::size_t kPile = 100;
+
+/// Rounds in which soft contacts find where the interval takes them, and how far from that they may
+/// end, of the velocities.
+constexpr int kMaxBends = 50;
+constexpr double kSettled = 1e-9;
 
 /// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
 constexpr double kNoImpulse = 1e-9;
@@ -253,6 +259,46 @@ bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solv
   return true;
 }
 
+/// Bends the rows of soft contacts (constraint/soft_rows.hpp) and solves again, until the answer
+/// stays where it leads: to rounding, for a derivative counts on it.
+bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
+  const std::vector<Contact>& contacts = solved.rows.contacts;
+  const auto blocks = std::span<const ContactBlock>(assembly.blocks).first(contacts.size());
+  const auto is_soft = [](const ContactBlock& block) { return block.material.compliance > 0; };
+  if (std::ranges::none_of(blocks, is_soft)) return true;
+  const Index n = run.model.dynamic_v_size();
+  Solution& x = solved.solution;
+  std::vector<SoftEnd> ends;
+  VecX last, delta = dt * run.x.v, q_end;  // kinematic bodies
+  double change = std::numeric_limits<double>::infinity(), size = 0;
+  const double free = assembly.v_free.cwiseAbs().maxCoeff();
+  for (int round = 0;; ++round) {
+    delta.head(n) = dt * x.v;
+    boxplus(run.model, run.x.q, delta, q_end);
+    if (!bend_soft_rows(run.model, run.parameters, q_end, x.v, dt, contacts, x.lambda, assembly,
+                        ends)) {
+      for (const ContactBlock& block : blocks) {
+        if (!is_soft(block)) continue;
+        double rate[kMaxLawDim];
+        assembly.problem.D.multiply_row(block.block, x.v.data(), rate);
+        x.w[block.row] = assembly.problem.b[block.row] + rate[0];
+      }
+      return true;
+    }
+    if (change <= run.settings.solver.tolerance * size) return true;
+    if (round == kMaxBends) break;
+    last = x.v;
+    if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
+    const double before = change;
+    change = (x.v - last).cwiseAbs().maxCoeff();
+    size = std::max(free, x.v.cwiseAbs().maxCoeff());
+    if (change <= kSettled * size && change >= 0.5 * before) return true;
+  }
+  if (change > kSettled * size)
+    run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
+  return true;
+}
+
 }  // namespace
 
 bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
@@ -271,6 +317,7 @@ bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly,
     ++run.report.newton_iterations;
     finite = finite && relinearise(run, dt, located, assembly, solved);
   }
+  if (located) finite = finite && settle_soft(run, dt, assembly, solved);
   run.report.seconds_solve += timer.seconds();
   return finite;
 }

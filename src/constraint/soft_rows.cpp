@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "constraint/soft_rows.hpp"
+
+#include "orthant/shape/contacts.hpp"
+
+namespace orthant::internal {
+namespace {
+
+bool same_pair(const Contact& a, const Contact& b) { return pair_of(a.key) == pair_of(b.key); }
+
+bool same_features(const ContactFeature& a, const ContactFeature& b) {
+  return a.kind == b.kind && a.swapped == b.swapped && a.sign == b.sign && a.first == b.first &&
+         a.second == b.second && a.face == b.face && a.element == b.element;
+}
+
+/// The contact where the bodies are at q: the deepest point of its pair, or, of several contacts of
+/// a pair, the one with its features.
+Contact contact_at(const Model& model, const Parameters& parameters, const VecX& q,
+                   const Contact& contact, bool alone) {
+  const double* values = parameters.values.data();
+  const ShapeInstance &a = model.shape(contact.shape_a), &b = model.shape(contact.shape_b);
+  const Pose X_A = shape_pose(model.body(a.body), a, q.data(), values);
+  Pose X_B = shape_pose(model.body(b.body), b, q.data(), values);
+  X_B.x += contact.shift;
+  const ContactPoint point =
+      alone ? distance(a.view(values), X_A, b.view(values), X_B)
+            : evaluate_contact(contact.feature, a.view(values), X_A, b.view(values), X_B);
+  Contact there = contact;
+  there.feature = point.feature;
+  there.point_a = point.point_a;
+  there.point_b = point.point_b;
+  there.normal = point.normal;
+  there.gap = point.gap;
+  return there;
+}
+
+}  // namespace
+
+bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX& q_end,
+                    const VecX& v, double h, std::span<const Contact> contacts, const VecX& lambda,
+                    Assembly& out, std::vector<SoftEnd>& ends) {
+  CanonicalProblem& p = out.problem;
+  bool matters = false;
+  ends.clear();
+  for (std::size_t c = 0; c < contacts.size(); ++c) {
+    ContactBlock& block = out.blocks[c];
+    if (!(block.material.compliance > 0)) continue;
+    const Contact& contact = contacts[c];
+    const bool alone = (c == 0 || !same_pair(contacts[c - 1], contact)) &&
+                       (c + 1 == contacts.size() || !same_pair(contacts[c + 1], contact));
+    const Contact end = contact_at(model, parameters, q_end, contact, alone);
+    matters = matters || end.gap < 0 || lambda[block.row] > 0;
+    const Vec3 point = 0.5 * (end.point_a + end.point_b);
+    const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
+
+    double here[12] = {}, there[12] = {}, rate_here = 0, rate_there = 0;  // of dynamic bodies
+    Index count = 0;
+    for (const BlockRows::Entry& entry : p.D.entries(block.block)) {
+      const bool on_a = body_a.is_dynamic() && body_a.dynamic == entry.block;
+      const Body& body = on_a ? body_a : body_b;
+      const Vec3 centre = body_pose(body, q_end.data()).x;
+      const Vec3 lever = on_a ? Vec3(point - centre) : Vec3(point - centre - contact.shift);
+      const double sign = on_a ? 1 : -1;
+      point_row(body.planar, block.frame[0], on_a ? block.lever_a : block.lever_b, sign,
+                here + count);
+      point_row(body.planar, end.normal, lever, sign, there + count);
+      for (Index i = 0; i < entry.width; ++i, ++count) {
+        rate_here += here[count] * v[entry.column + i];
+        rate_there += there[count] * v[entry.column + i];
+      }
+    }
+    const double share = same_features(contact.feature, end.feature) ? 0.5
+                         : rate_there < rate_here                    ? 1.0
+                                                                     : 0.0;
+    double* row = p.D.values(block.block);  // the normal is the first of each entry
+    count = 0;
+    for (const BlockRows::Entry& entry : p.D.entries(block.block)) {
+      for (Index i = 0; i < entry.width; ++i, ++count)
+        row[i] = (1 - share) * here[count] + share * there[count];
+      row += p.D.dim(block.block) * entry.width;
+    }
+    // What is given of the motion (kinematic bodies) is in the gap at the end.
+    block.bias = p.b[block.row] = end.gap / h - ((1 - share) * rate_here + share * rate_there);
+    ends.push_back({c, end, share});
+  }
+  return matters;
+}
+
+}  // namespace orthant::internal
