@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "constraint/soft_rows.hpp"
 
+#include <algorithm>
+
 #include "orthant/shape/contacts.hpp"
 
 namespace orthant::internal {
 namespace {
+
+constexpr double kRounding = 1e-9;  // of the size of a contact
 
 bool same_pair(const Contact& a, const Contact& b) { return pair_of(a.key) == pair_of(b.key); }
 
@@ -13,25 +17,35 @@ bool same_features(const ContactFeature& a, const ContactFeature& b) {
          a.second == b.second && a.face == b.face && a.element == b.element;
 }
 
-/// The contact where the bodies are at q: the deepest point of its pair, or, of several contacts of
-/// a pair, the one with its features.
+/// The contact where the bodies are at q, by the features `f` or (null) at its deepest point.
 Contact contact_at(const Model& model, const Parameters& parameters, const VecX& q,
-                   const Contact& contact, bool alone) {
+                   const Contact& contact, const ContactFeature* f) {
   const double* values = parameters.values.data();
   const ShapeInstance &a = model.shape(contact.shape_a), &b = model.shape(contact.shape_b);
   const Pose X_A = shape_pose(model.body(a.body), a, q.data(), values);
   Pose X_B = shape_pose(model.body(b.body), b, q.data(), values);
   X_B.x += contact.shift;
-  const ContactPoint point =
-      alone ? distance(a.view(values), X_A, b.view(values), X_B)
-            : evaluate_contact(contact.feature, a.view(values), X_A, b.view(values), X_B);
+  const ContactPoint point = f == nullptr
+                                 ? distance(a.view(values), X_A, b.view(values), X_B)
+                                 : evaluate_contact(*f, a.view(values), X_A, b.view(values), X_B);
   Contact there = contact;
+  there.key.feature = feature_id(point.feature);
   there.feature = point.feature;
   there.point_a = point.point_a;
   there.point_b = point.point_b;
   there.normal = point.normal;
   there.gap = point.gap;
   return there;
+}
+
+/// The end of a contact: the deepest point of its pair; of several contacts of a pair, each with the
+/// features it has, where these are not deeper than the pair: a face goes on beyond its edges.
+Contact end_of(const Model& model, const Parameters& parameters, const VecX& q,
+               const Contact& contact, bool alone) {
+  const Contact deepest = contact_at(model, parameters, q, contact, nullptr);
+  if (alone) return deepest;
+  const Contact same = contact_at(model, parameters, q, contact, &contact.feature);
+  return same.gap < deepest.gap - kRounding * contact.size ? deepest : same;
 }
 
 }  // namespace
@@ -48,7 +62,7 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
     const Contact& contact = contacts[c];
     const bool alone = (c == 0 || !same_pair(contacts[c - 1], contact)) &&
                        (c + 1 == contacts.size() || !same_pair(contacts[c + 1], contact));
-    const Contact end = contact_at(model, parameters, q_end, contact, alone);
+    const Contact end = end_of(model, parameters, q_end, contact, alone);
     matters = matters || end.gap < 0 || lambda[block.row] > 0;
     const Vec3 point = 0.5 * (end.point_a + end.point_b);
     const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
@@ -81,9 +95,27 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
     }
     // What is given of the motion (kinematic bodies) is in the gap at the end.
     block.bias = p.b[block.row] = end.gap / h - ((1 - share) * rate_here + share * rate_there);
+    block.branch = BiasBranch::Trial;
     ends.push_back({c, end, share});
   }
   return matters;
+}
+
+bool add_ends(const Model& model, const Parameters& parameters, const VecX& q,
+              std::span<const SoftEnd> ends, std::vector<Contact>& contacts) {
+  const std::size_t before = contacts.size();
+  for (const SoftEnd& end : ends) {
+    const auto is_known = [&](const Contact& c) {
+      return same_pair(c, end.contact) && same_features(c.feature, end.contact.feature);
+    };
+    if (end.contact.gap > 0 || std::ranges::any_of(contacts, is_known)) continue;
+    const Contact deepest = contact_at(model, parameters, q, end.contact, nullptr);
+    const Contact here = contact_at(model, parameters, q, end.contact, &end.contact.feature);
+    if (here.gap < deepest.gap - kRounding * here.size) continue;
+    const auto by_key = [](const Contact& a, const Contact& b) { return a.key < b.key; };
+    contacts.insert(std::ranges::upper_bound(contacts, here, by_key), here);
+  }
+  return contacts.size() > before;
 }
 
 }  // namespace orthant::internal

@@ -30,4 +30,9 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
                     const VecX& v, double h, std::span<const Contact> contacts, const VecX& lambda,
                     Assembly& out, std::vector<SoftEnd>& ends);
 
+/// Features that meet at the ends and have no contact, where the bodies are at q => `contacts`.
+/// Returns whether there are some. Two that push each other down in turn need a row each.
+bool add_ends(const Model& model, const Parameters& parameters, const VecX& q,
+              std::span<const SoftEnd> ends, std::vector<Contact>& contacts);
+
 }  // namespace orthant::internal

@@ -451,9 +451,8 @@ void put_impulse(R& r, const Contact& contact, const ContactGeometry<ScalarOf<R>
 
 /// A soft contact whose normal row is of both ends of the interval (constraint/soft_rows.hpp):
 /// contact_element() leaves it out.
-inline bool is_bent(const SolveRecord& record, const ContactBlock& block) {
-  return record.kind == SolveKind::Step && record.rows.impacts_located &&
-         block.material.compliance > 0;
+inline bool is_bent(SolveKind kind, BiasBranch branch) {
+  return kind == SolveKind::Step && branch == BiasBranch::Trial;
 }
 
 /// Its normal row at the end where `r` stands, which has a share of it. D_n (v⁺ − v') is 0, whatever
@@ -505,14 +504,14 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   NormalBiasT<T> bias;
   bias.h = r.duration();
   bias.beta = beta;
-  if (block.branch == BiasBranch::Restitution || block.branch == BiasBranch::Trial) {
+  const bool bent = is_bent(r.x.record.kind, block.branch);
+  if (!bent && (block.branch == BiasBranch::Restitution || block.branch == BiasBranch::Trial)) {
     read_twists(r, contact, false, c);
     bias.approach = c.point.normal.dot(c.relative());
     bias.restitution = material.restitution * r.restitution_scale();
   }
   read_twists(r, contact, true, c);
   const Vec3T<T> relative = c.relative();
-  const bool bent = is_bent(r.x.record, block);
   T w_n = bent ? T(0)
                : c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
   if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (bias.h * bias.h);

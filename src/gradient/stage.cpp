@@ -239,9 +239,7 @@ void Stage::assemble() {
 void Stage::bend_rows() {
   const SolveRecord& r = *context_.record_;
   const std::vector<Contact>& contacts = r.contacts.contacts;
-  ends_.clear();
-  if (std::ranges::none_of(std::span(assembly_.blocks).first(contacts.size()),
-                           [&](const ContactBlock& block) { return is_bent(r, block); }))
+  if (std::ranges::none_of(r.branches, [&](BiasBranch branch) { return is_bent(r.kind, branch); }))
     return;
   end_.kind = r.kind;
   end_.duration = r.duration;

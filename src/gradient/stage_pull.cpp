@@ -27,7 +27,7 @@ inline void contact_rows(Pull& r, const Contact& contact, Index number, const Co
                          FrictionModel friction, double beta) {
   // The sides of a pyramid stand in the frame, whose own turning then counts.
   if ((friction == FrictionModel::Pyramid && block.material.friction > 0) ||
-      is_bent(r.x.record, block)) {
+      is_bent(r.x.record.kind, block.branch)) {
     contact_element(r, contact, number, block, friction, beta);
   } else {
     contact_adjoint(r, contact, number, block, beta);

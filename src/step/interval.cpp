@@ -3,6 +3,7 @@
 //   q⁺ = q ⊞ dt v⁺ where something touches,  q ⊞ dt (v + v⁺)/2 where nothing does
 // The second-order flight of a body must not break a gap that v⁺ keeps: where it would, both bodies
 // of the contact move with v⁺.
+#include <Eigen/QR>
 #include <cmath>
 #include <limits>
 
@@ -26,7 +27,8 @@ constexpr std::size_t kPile = 100;
 
 /// Rounds in which soft contacts find where the interval takes them, and how far from that they may
 /// end, of the velocities.
-constexpr int kMaxBends = 50;
+constexpr int kMaxBends = 40;
+constexpr int kBendPatience = 8;  // rounds before contacts are added that only the ends have
 constexpr double kSettled = 1e-9;
 
 /// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
@@ -259,43 +261,82 @@ bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solv
   return true;
 }
 
+/// Anderson's search for x = f(x): the next x takes off what the last few changes foretell.
+class FixedPoint {
+ public:
+  /// f(x) and x => the next x.
+  void advance(const VecX& f, VecX& x) {
+    const VecX r = f - x;
+    if (last_r_.size() > 0) {
+      const Index column = count_++ % kMemory;
+      if (dr_.size() == 0) dr_.setZero(x.size(), kMemory), df_.setZero(x.size(), kMemory);
+      dr_.col(column) = r - last_r_;
+      df_.col(column) = f - last_f_;
+    }
+    last_r_ = r;
+    last_f_ = f;
+    x = f;
+    const Index known = std::min(count_, kMemory);
+    if (known > 0)
+      x -= df_.leftCols(known) * dr_.leftCols(known).completeOrthogonalDecomposition().solve(r);
+  }
+
+ private:
+  static constexpr Index kMemory = 5;
+  Index count_ = 0;
+  VecX last_f_, last_r_;
+  MatX df_, dr_;
+};
+
 /// Bends the rows of soft contacts (constraint/soft_rows.hpp) and solves again, until the answer
-/// stays where it leads: to rounding, for a derivative counts on it.
+/// stays where it leads: to rounding, for a derivative counts on it. Where the end does not settle
+/// (a ring that lies flat is deepest now here, now there) the rows stay those of the start.
 bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
-  const std::vector<Contact>& contacts = solved.rows.contacts;
-  const auto blocks = std::span<const ContactBlock>(assembly.blocks).first(contacts.size());
-  const auto is_soft = [](const ContactBlock& block) { return block.material.compliance > 0; };
-  if (std::ranges::none_of(blocks, is_soft)) return true;
+  std::vector<Contact>& contacts = solved.rows.contacts;
+  if (std::ranges::none_of(contacts, [&](const Contact& c) { return is_soft(run, c); }))
+    return true;
   const Index n = run.model.dynamic_v_size();
   Solution& x = solved.solution;
-  std::vector<SoftEnd> ends;
-  VecX last, delta = dt * run.x.v, q_end;  // kinematic bodies
-  double change = std::numeric_limits<double>::infinity(), size = 0;
+  const auto assemble_again = [&](const VecX& v) {
+    assemble_rows(run.model, run.parameters, run.interval(dt), contacts, solved.row_settings,
+                  solved.row_settings.beta, assembly, solved.rows.flexible);
+    x = zero_solution(assembly.problem);
+    x.v = v;
+  };
+  const Solution start = x;
+  const std::vector<Contact> found = contacts;
   const double free = assembly.v_free.cwiseAbs().maxCoeff();
-  for (int round = 0;; ++round) {
-    delta.head(n) = dt * x.v;
+  double change = std::numeric_limits<double>::infinity();
+  std::vector<SoftEnd> ends;
+  FixedPoint search;
+  VecX at = x.v, delta = dt * run.x.v, q_end;  // kinematic bodies
+  for (int round = 0; round < kMaxBends; ++round) {
+    delta.head(n) = dt * at;
     boxplus(run.model, run.x.q, delta, q_end);
-    if (!bend_soft_rows(run.model, run.parameters, q_end, x.v, dt, contacts, x.lambda, assembly,
-                        ends)) {
-      for (const ContactBlock& block : blocks) {
-        if (!is_soft(block)) continue;
-        double rate[kMaxLawDim];
-        assembly.problem.D.multiply_row(block.block, x.v.data(), rate);
-        x.w[block.row] = assembly.problem.b[block.row] + rate[0];
-      }
+    const auto bend = [&] {
+      return bend_soft_rows(run.model, run.parameters, q_end, at, dt, contacts, x.lambda, assembly,
+                            ends);
+    };
+    if (!bend()) {
+      for (const SoftEnd& end : ends)
+        x.w[assembly.blocks[end.number].row] = end.contact.gap / dt;
       return true;
     }
-    if (change <= run.settings.solver.tolerance * size) return true;
-    if (round == kMaxBends) break;
-    last = x.v;
+    if (round > kBendPatience && add_ends(run.model, run.parameters, run.x.q, ends, contacts)) {
+      assemble_again(VecX(x.v));
+      (void)bend();
+    }
     if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
-    const double before = change;
-    change = (x.v - last).cwiseAbs().maxCoeff();
-    size = std::max(free, x.v.cwiseAbs().maxCoeff());
-    if (change <= kSettled * size && change >= 0.5 * before) return true;
+    const double before = change, size = std::max(free, x.v.cwiseAbs().maxCoeff());
+    change = (x.v - at).cwiseAbs().maxCoeff();
+    if (change <= run.settings.solver.tolerance * size ||
+        (change <= kSettled * size && change >= 0.5 * before))
+      return true;
+    search.advance(x.v, at);
   }
-  if (change > kSettled * size)
-    run.report.outcome = std::max(run.report.outcome, Outcome::IterationLimit);
+  contacts = found;
+  assemble_again(start.v);
+  x = start;
   return true;
 }
 
