@@ -2,6 +2,7 @@
 #include "constraint/soft_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "orthant/shape/contacts.hpp"
 
@@ -9,12 +10,24 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kRounding = 1e-9;  // of the size of a contact
+constexpr double kFollows = 0.5;    // the deepest point of a ring is that of a row so near [rad]
+constexpr double kSamePlace = 0.1;  // rows nearer to each other are one [rad]
 
 bool same_pair(const Contact& a, const Contact& b) { return pair_of(a.key) == pair_of(b.key); }
 
 bool same_features(const ContactFeature& a, const ContactFeature& b) {
   return a.kind == b.kind && a.swapped == b.swapped && a.sign == b.sign && a.first == b.first &&
          a.second == b.second && a.face == b.face && a.element == b.element;
+}
+
+/// How far apart two contacts with the same features are on an edge or ring; features without a
+/// place have one.
+double apart(const ContactFeature& a, const ContactFeature& b) {
+  constexpr double kTurn = 6.283185307179586;
+  double most = 0;
+  for (int i = 0; i < 2 && a.kind == FeatureKind::Smooth; ++i)
+    most = std::max(most, std::abs(std::remainder(a.start_place[i] - b.start_place[i], kTurn)));
+  return most;
 }
 
 /// The contact where the bodies are at q, by the features `f` or (null) at its deepest point.
@@ -38,32 +51,43 @@ Contact contact_at(const Model& model, const Parameters& parameters, const VecX&
   return there;
 }
 
-/// The end of a contact: the deepest point of its pair; of several contacts of a pair, each with the
-/// features it has, where these are not deeper than the pair: a face goes on beyond its edges.
-Contact end_of(const Model& model, const Parameters& parameters, const VecX& q,
-               const Contact& contact, bool alone) {
-  const Contact deepest = contact_at(model, parameters, q, contact, nullptr);
-  if (alone) return deepest;
-  const Contact same = contact_at(model, parameters, q, contact, &contact.feature);
-  return same.gap < deepest.gap - kRounding * contact.size ? deepest : same;
-}
-
 }  // namespace
 
 bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX& q_end,
                     const VecX& v, double h, std::span<const Contact> contacts, const VecX& lambda,
-                    Assembly& out, std::vector<SoftEnd>& ends) {
+                    Assembly& out, SoftEnds& ends) {
   CanonicalProblem& p = out.problem;
   bool matters = false;
-  ends.clear();
+  ends.of_rows.clear();
+  ends.without_row.clear();
+  Contact deepest;         // of the pair at hand
+  std::size_t follows = 0;  // the row that has it
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     ContactBlock& block = out.blocks[c];
     if (!(block.material.compliance > 0)) continue;
     const Contact& contact = contacts[c];
-    const bool alone = (c == 0 || !same_pair(contacts[c - 1], contact)) &&
-                       (c + 1 == contacts.size() || !same_pair(contacts[c + 1], contact));
-    const Contact end = end_of(model, parameters, q_end, contact, alone);
-    matters = matters || end.gap < 0 || lambda[block.row] > 0;
+    if (c == 0 || !same_pair(contacts[c - 1], contact)) {
+      deepest = contact_at(model, parameters, q_end, contact, nullptr);
+      follows = contacts.size();
+      double nearest = kFollows;
+      std::size_t last = c;
+      for (; last < contacts.size() && same_pair(contacts[last], contact); ++last) {
+        const ContactFeature& f = contacts[last].feature;
+        if (!same_features(f, deepest.feature) || !(apart(f, deepest.feature) < nearest)) continue;
+        nearest = apart(f, deepest.feature);
+        follows = last;
+      }
+      if (last == c + 1) follows = c;
+      if (follows == contacts.size() && deepest.gap < 0) ends.without_row.push_back(deepest);
+    }
+    // The others keep their features, where they are not deeper than the pair: a face goes on
+    // beyond its edges.
+    Contact end = deepest;
+    if (c != follows) {
+      const Contact same = contact_at(model, parameters, q_end, contact, &contact.feature);
+      if (same.gap >= deepest.gap - kRounding * contact.size) end = same;
+    }
+    matters = matters || deepest.gap < 0 || lambda[block.row] > 0;
     const Vec3 point = 0.5 * (end.point_a + end.point_b);
     const Body &body_a = model.body(contact.body_a), &body_b = model.body(contact.body_b);
 
@@ -96,21 +120,22 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
     // What is given of the motion (kinematic bodies) is in the gap at the end.
     block.bias = p.b[block.row] = end.gap / h - ((1 - share) * rate_here + share * rate_there);
     block.branch = BiasBranch::Trial;
-    ends.push_back({c, end, share});
+    ends.of_rows.push_back({c, end, share});
   }
   return matters;
 }
 
 bool add_ends(const Model& model, const Parameters& parameters, const VecX& q,
-              std::span<const SoftEnd> ends, std::vector<Contact>& contacts) {
+              std::span<const Contact> ends, std::vector<Contact>& contacts) {
   const std::size_t before = contacts.size();
-  for (const SoftEnd& end : ends) {
+  for (const Contact& end : ends) {
     const auto is_known = [&](const Contact& c) {
-      return same_pair(c, end.contact) && same_features(c.feature, end.contact.feature);
+      return same_pair(c, end) && same_features(c.feature, end.feature) &&
+             apart(c.feature, end.feature) < kSamePlace;
     };
-    if (end.contact.gap > 0 || std::ranges::any_of(contacts, is_known)) continue;
-    const Contact deepest = contact_at(model, parameters, q, end.contact, nullptr);
-    const Contact here = contact_at(model, parameters, q, end.contact, &end.contact.feature);
+    if (std::ranges::any_of(contacts, is_known)) continue;
+    const Contact deepest = contact_at(model, parameters, q, end, nullptr);
+    const Contact here = contact_at(model, parameters, q, end, &end.feature);
     if (here.gap < deepest.gap - kRounding * here.size) continue;
     const auto by_key = [](const Contact& a, const Contact& b) { return a.key < b.key; };
     contacts.insert(std::ranges::upper_bound(contacts, here, by_key), here);

@@ -23,16 +23,21 @@ struct SoftEnd {
   double share;        ///< σ
 };
 
+struct SoftEnds {
+  std::vector<SoftEnd> of_rows;
+  std::vector<Contact> without_row;  ///< deepest points of pairs, deeper than all that have rows
+};
+
 /// Bends the normal rows of soft contacts in a problem made by assemble_rows(), as above; q_end =
-/// q ⊞ h v' and the first entries of `v` those of the dynamic bodies in v'. Returns whether one of
-/// them overlaps at the end or pushes in `lambda`: of the others no number matters.
+/// q ⊞ h v' and the first entries of `v` those of the dynamic bodies in v'. Returns whether a pair
+/// overlaps at the end or a row pushes in `lambda`: of the others no number matters.
 bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX& q_end,
                     const VecX& v, double h, std::span<const Contact> contacts, const VecX& lambda,
-                    Assembly& out, std::vector<SoftEnd>& ends);
+                    Assembly& out, SoftEnds& ends);
 
-/// Features that meet at the ends and have no contact, where the bodies are at q => `contacts`.
-/// Returns whether there are some. Two that push each other down in turn need a row each.
+/// Contacts by the features of `ends`, where the bodies are at q => `contacts`, unless there are
+/// such or their gap there is none (faces that do not meet). Returns whether some were added.
 bool add_ends(const Model& model, const Parameters& parameters, const VecX& q,
-              std::span<const SoftEnd> ends, std::vector<Contact>& contacts);
+              std::span<const Contact> ends, std::vector<Contact>& contacts);
 
 }  // namespace orthant::internal

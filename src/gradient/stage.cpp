@@ -116,7 +116,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
               {}};
   medium_ = {x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng};
   round_end_.clear();
-  ends_.clear();
+  ends_ = {};
   reason_.clear();
   starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
   rests_by_rounding_ = contradiction_known_ = false;

@@ -208,8 +208,8 @@ class Stage {
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
-  std::vector<SoftEnd> ends_;  // of bent contacts
-  SolveRecord end_;            // q ⊞ h v⁺, where there are some
+  SoftEnds ends_;    // of bent contacts
+  SolveRecord end_;  // q ⊞ h v⁺, where there are some
   VecX delta_;  // of this solve, as State::v; Impact: zero
   ScaleWorkspace scale_work_;
   ProblemScale scale_;

@@ -148,7 +148,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     }
   };
   adjoint();
-  if (!ends_.empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
+  if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
     const VecX given = by.v;
     SolveInputs unused;
     VecX by_end, next;
@@ -165,7 +165,7 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   if (purpose == PullFor::OtherSides)
     // Those of other sides of all that comes in, less those of the pull before, of the derivative.
     for (VecX ResidualDerivative::* part : kEquations) weights.equations.*part -= own_side_.*part;
-  if (!ends_.empty()) {
+  if (!ends_.of_rows.empty()) {
     VecX by_end;  // came in by v⁺
     pull_end(weights, in, by_end);
   }
@@ -250,7 +250,7 @@ void Stage::pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) c
   }
   // −D_n v'
   VecX y = VecX::Zero(assembly_.problem.row_count());
-  for (const SoftEnd& end : ends_) {
+  for (const SoftEnd& end : ends_.of_rows) {
     const Index row = assembly_.blocks[end.number].row;
     y[row] = weights.equations.blocks[row];
   }

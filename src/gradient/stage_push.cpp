@@ -40,7 +40,7 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
     }
   }
   Solution dx = gradient_->tangent(changes.equations);
-  if (!ends_.empty()) {  // v' of bent contacts is v⁺ itself
+  if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself
     const SolveOutputs others = changes;
     VecX last;
     for (int round = 0; round < kMaxBends; ++round) {
@@ -160,7 +160,7 @@ void Stage::push_end(const SolveInputs& direction, const VecX& dv, SolveOutputs&
   const SolveContext there = context(end_);
   Push reader(there, at, changes);
   walk_bent(reader, true);
-  for (const SoftEnd& end : ends_) {
+  for (const SoftEnd& end : ends_.of_rows) {
     const ContactBlock& block = assembly_.blocks[end.number];
     double rate[kMaxLawDim];
     assembly_.problem.D.multiply_row(block.block, dv.data(), rate);

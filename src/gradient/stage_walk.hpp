@@ -139,7 +139,7 @@ void Stage::walk_contacts(R& reader, std::size_t r) const {
 template <class R>
 void Stage::walk_bent(R& reader, bool at_end) const {
   const std::vector<Contact>& contacts = context_.record_->contacts.contacts;
-  for (const SoftEnd& end : ends_)
+  for (const SoftEnd& end : ends_.of_rows)
     reader.whole([&] {
       bent_element(reader, at_end ? end.contact : contacts[end.number],
                    assembly_.blocks[end.number], at_end ? end.share : 1 - end.share, at_end);

@@ -307,7 +307,7 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
   const std::vector<Contact> found = contacts;
   const double free = assembly.v_free.cwiseAbs().maxCoeff();
   double change = std::numeric_limits<double>::infinity();
-  std::vector<SoftEnd> ends;
+  SoftEnds ends;
   FixedPoint search;
   VecX at = x.v, delta = dt * run.x.v, q_end;  // kinematic bodies
   for (int round = 0; round < kMaxBends; ++round) {
@@ -318,11 +318,14 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
                             ends);
     };
     if (!bend()) {
-      for (const SoftEnd& end : ends)
+      for (const SoftEnd& end : ends.of_rows)
         x.w[assembly.blocks[end.number].row] = end.contact.gap / dt;
       return true;
     }
-    if (round > kBendPatience && add_ends(run.model, run.parameters, run.x.q, ends, contacts)) {
+    if (round > kBendPatience)  // features that push each other down in turn need a row each
+      for (const SoftEnd& end : ends.of_rows) ends.without_row.push_back(end.contact);
+    if (!ends.without_row.empty() &&
+        add_ends(run.model, run.parameters, run.x.q, ends.without_row, contacts)) {
       assemble_again(VecX(x.v));
       (void)bend();
     }
