@@ -10,7 +10,6 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kRounding = 1e-9;  // of the size of a contact
-constexpr double kFollows = 0.5;    // the deepest point of a ring is that of a row so near [rad]
 constexpr double kSamePlace = 0.1;  // rows nearer to each other are one [rad]
 
 bool same_pair(const Contact& a, const Contact& b) { return pair_of(a.key) == pair_of(b.key); }
@@ -60,8 +59,8 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
   bool matters = false;
   ends.of_rows.clear();
   ends.without_row.clear();
-  Contact deepest;         // of the pair at hand
-  std::size_t follows = 0;  // the row that has it
+  Contact deepest;          // of the pair at hand
+  std::size_t follows = 0;  // the row that has it; rows of several places of a ring keep theirs
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     ContactBlock& block = out.blocks[c];
     if (!(block.material.compliance > 0)) continue;
@@ -69,16 +68,18 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
     if (c == 0 || !same_pair(contacts[c - 1], contact)) {
       deepest = contact_at(model, parameters, q_end, contact, nullptr);
       follows = contacts.size();
-      double nearest = kFollows;
+      int alike = 0;
       std::size_t last = c;
-      for (; last < contacts.size() && same_pair(contacts[last], contact); ++last) {
-        const ContactFeature& f = contacts[last].feature;
-        if (!same_features(f, deepest.feature) || !(apart(f, deepest.feature) < nearest)) continue;
-        nearest = apart(f, deepest.feature);
-        follows = last;
-      }
+      for (; last < contacts.size() && same_pair(contacts[last], contact); ++last)
+        if (same_features(contacts[last].feature, deepest.feature)) ++alike, follows = last;
       if (last == c + 1) follows = c;
-      if (follows == contacts.size() && deepest.gap < 0) ends.without_row.push_back(deepest);
+      if (alike > 1) follows = contacts.size();
+      double row_gap = 0;  // the deepest that the rows know of
+      for (std::size_t i = c; i < last && follows == contacts.size(); ++i)
+        row_gap = std::min(
+            row_gap, contact_at(model, parameters, q_end, contacts[i], &contacts[i].feature).gap);
+      if (follows == contacts.size() && deepest.gap < row_gap - kRounding * contact.size)
+        ends.without_row.push_back(deepest);
     }
     // The others keep their features, where they are not deeper than the pair: a face goes on
     // beyond its edges.

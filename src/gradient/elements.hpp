@@ -455,8 +455,8 @@ inline bool is_bent(SolveKind kind, BiasBranch branch) {
   return kind == SolveKind::Step && branch == BiasBranch::Trial;
 }
 
-/// Its normal row at the end where `r` stands, which has a share of it. D_n (v⁺ − v') is 0, whatever
-/// moves D_n.
+/// Its normal row at the end where `r` stands, which has a share of it. D_n (v⁺ − v') is 0,
+/// whatever moves D_n.
 template <class R>
 void bent_element(R& r, const Contact& contact, const ContactBlock& block, double share,
                   bool at_end) {
@@ -512,8 +512,8 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   }
   read_twists(r, contact, true, c);
   const Vec3T<T> relative = c.relative();
-  T w_n = bent ? T(0)
-               : c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
+  T w_n =
+      bent ? T(0) : c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
   if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (bias.h * bias.h);
   r.block_row(block.row, w_n);
 

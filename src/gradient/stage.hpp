@@ -210,7 +210,7 @@ class Stage {
   Assembly assembly_;
   SoftEnds ends_;    // of bent contacts
   SolveRecord end_;  // q ⊞ h v⁺, where there are some
-  VecX delta_;  // of this solve, as State::v; Impact: zero
+  VecX delta_;       // of this solve, as State::v; Impact: zero
   ScaleWorkspace scale_work_;
   ProblemScale scale_;
   std::optional<SolutionGradient> gradient_;

@@ -148,7 +148,8 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     }
   };
   adjoint();
-  if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
+  if (!ends_.of_rows
+           .empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
     const VecX given = by.v;
     SolveInputs unused;
     VecX by_end, next;

@@ -48,8 +48,7 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
       push_end(direction, dx.v, changes);
       last = dx.v;
       dx = gradient_->tangent(changes.equations);
-      if ((dx.v - last).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff())
-        break;
+      if ((dx.v - last).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff()) break;
     }
   }
   if (const Solution* free = other_impulses(true); free != nullptr) {

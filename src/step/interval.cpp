@@ -317,7 +317,12 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
       return bend_soft_rows(run.model, run.parameters, q_end, at, dt, contacts, x.lambda, assembly,
                             ends);
     };
-    if (!bend()) {
+    const bool matters = bend();
+    if (!matters && at != x.v) {  // of a search that went on
+      at = x.v;
+      continue;
+    }
+    if (!matters) {
       for (const SoftEnd& end : ends.of_rows)
         x.w[assembly.blocks[end.number].row] = end.contact.gap / dt;
       return true;
@@ -328,6 +333,7 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
         add_ends(run.model, run.parameters, run.x.q, ends.without_row, contacts)) {
       assemble_again(VecX(x.v));
       (void)bend();
+      search = {};
     }
     if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
     const double before = change, size = std::max(free, x.v.cwiseAbs().maxCoeff());
