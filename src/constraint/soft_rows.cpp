@@ -10,7 +10,6 @@ namespace orthant::internal {
 namespace {
 
 constexpr double kRounding = 1e-9;  // of the size of a contact
-constexpr double kSamePlace = 0.1;  // rows nearer to each other are one [rad]
 
 bool same_pair(const Contact& a, const Contact& b) { return pair_of(a.key) == pair_of(b.key); }
 
@@ -19,27 +18,31 @@ bool same_features(const ContactFeature& a, const ContactFeature& b) {
          a.second == b.second && a.face == b.face && a.element == b.element;
 }
 
-/// How far apart two contacts with the same features are on an edge or ring; features without a
-/// place have one.
-double apart(const ContactFeature& a, const ContactFeature& b) {
-  constexpr double kTurn = 6.283185307179586;
-  double most = 0;
-  for (int i = 0; i < 2 && a.kind == FeatureKind::Smooth; ++i)
-    most = std::max(most, std::abs(std::remainder(a.start_place[i] - b.start_place[i], kTurn)));
-  return most;
+/// A ring over a face, with the place that is nearest to it at these poses.
+ContactFeature at_nearest_place(ContactFeature f, const ShapeView<double>& a, const Pose& X_A,
+                                const ShapeView<double>& b, const Pose& X_B) {
+  if (f.kind != FeatureKind::Smooth || f.element >= 0) return f;
+  const SmoothPartT<double> A = smooth_part(a, X_A, f.first), B = smooth_part(b, X_B, f.second);
+  if (A.kind == PartKind::Face && B.kind == PartKind::Circle)
+    f.start_place[1] = std::atan2(-A.u.dot(B.v), -A.u.dot(B.u));
+  if (B.kind == PartKind::Face && A.kind == PartKind::Circle)
+    f.start_place[0] = std::atan2(-B.u.dot(A.v), -B.u.dot(A.u));
+  return f;
 }
 
 /// The contact where the bodies are at q, by the features `f` or (null) at its deepest point.
 Contact contact_at(const Model& model, const Parameters& parameters, const VecX& q,
-                   const Contact& contact, const ContactFeature* f) {
+                   const Contact& contact, const ContactFeature* f, bool same_place = true) {
   const double* values = parameters.values.data();
   const ShapeInstance &a = model.shape(contact.shape_a), &b = model.shape(contact.shape_b);
   const Pose X_A = shape_pose(model.body(a.body), a, q.data(), values);
   Pose X_B = shape_pose(model.body(b.body), b, q.data(), values);
   X_B.x += contact.shift;
-  const ContactPoint point = f == nullptr
-                                 ? distance(a.view(values), X_A, b.view(values), X_B)
-                                 : evaluate_contact(*f, a.view(values), X_A, b.view(values), X_B);
+  const ShapeView<double> A = a.view(values), B = b.view(values);
+  const ContactPoint point =
+      f == nullptr ? distance(A, X_A, B, X_B)
+                   : evaluate_contact(same_place ? *f : at_nearest_place(*f, A, X_A, B, X_B), A,
+                                      X_A, B, X_B);
   Contact there = contact;
   there.key.feature = feature_id(point.feature);
   there.feature = point.feature;
@@ -59,33 +62,31 @@ bool bend_soft_rows(const Model& model, const Parameters& parameters, const VecX
   bool matters = false;
   ends.of_rows.clear();
   ends.without_row.clear();
-  Contact deepest;          // of the pair at hand
-  std::size_t follows = 0;  // the row that has it; rows of several places of a ring keep theirs
+  Contact deepest;                  // of the pair at hand
+  std::size_t first = 0, last = 0;  // its rows: from first, before last
   for (std::size_t c = 0; c < contacts.size(); ++c) {
     ContactBlock& block = out.blocks[c];
     if (!(block.material.compliance > 0)) continue;
     const Contact& contact = contacts[c];
-    if (c == 0 || !same_pair(contacts[c - 1], contact)) {
+    if (c >= last) {
+      first = c;
       deepest = contact_at(model, parameters, q_end, contact, nullptr);
-      follows = contacts.size();
-      int alike = 0;
-      std::size_t last = c;
-      for (; last < contacts.size() && same_pair(contacts[last], contact); ++last)
-        if (same_features(contacts[last].feature, deepest.feature)) ++alike, follows = last;
-      if (last == c + 1) follows = c;
-      if (alike > 1) follows = contacts.size();
-      double row_gap = 0;  // the deepest that the rows know of
-      for (std::size_t i = c; i < last && follows == contacts.size(); ++i)
-        row_gap = std::min(
-            row_gap, contact_at(model, parameters, q_end, contacts[i], &contacts[i].feature).gap);
-      if (follows == contacts.size() && deepest.gap < row_gap - kRounding * contact.size)
-        ends.without_row.push_back(deepest);
+      for (last = c; last < contacts.size() && same_pair(contacts[last], contact);) ++last;
     }
+    const auto rows_like = [&](const Contact& other) {
+      return std::ranges::count_if(contacts.subspan(first, last - first), [&](const Contact& row) {
+        return same_features(row.feature, other.feature);
+      });
+    };
+    const bool alone = last == first + 1;
+    if (c == first && !alone && deepest.gap < 0 && rows_like(deepest) == 0)
+      ends.without_row.push_back(deepest);
     // The others keep their features, where they are not deeper than the pair: a face goes on
-    // beyond its edges.
+    // beyond its edges. Several rows of a ring, which lies flat, keep their places.
     Contact end = deepest;
-    if (c != follows) {
-      const Contact same = contact_at(model, parameters, q_end, contact, &contact.feature);
+    if (!alone) {
+      const Contact same =
+          contact_at(model, parameters, q_end, contact, &contact.feature, rows_like(contact) > 1);
       if (same.gap >= deepest.gap - kRounding * contact.size) end = same;
     }
     matters = matters || deepest.gap < 0 || lambda[block.row] > 0;
@@ -131,8 +132,7 @@ bool add_ends(const Model& model, const Parameters& parameters, const VecX& q,
   const std::size_t before = contacts.size();
   for (const Contact& end : ends) {
     const auto is_known = [&](const Contact& c) {
-      return same_pair(c, end) && same_features(c.feature, end.feature) &&
-             apart(c.feature, end.feature) < kSamePlace;
+      return same_pair(c, end) && same_features(c.feature, end.feature);
     };
     if (std::ranges::any_of(contacts, is_known)) continue;
     const Contact deepest = contact_at(model, parameters, q, end, nullptr);

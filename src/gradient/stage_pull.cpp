@@ -6,6 +6,7 @@
 #include "gradient/joint_adjoint.hpp"
 #include "gradient/kinks.hpp"
 #include "gradient/stage_walk.hpp"
+#include "math/fixed_point.hpp"
 
 namespace orthant::internal {
 
@@ -152,14 +153,15 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
            .empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
     const VecX given = by.v;
     SolveInputs unused;
-    VecX by_end, next;
+    VecX by_end;
+    FixedPoint search;
     for (int round = 0; round < kMaxBends; ++round) {
       unused.set_zero(model);
       pull_end(weights, unused, by_end);
-      next = given + by_end;
-      const double change = (next - by.v).cwiseAbs().maxCoeff();
-      by.v.swap(next);
-      if (change <= kBendSettled * by.v.cwiseAbs().maxCoeff()) break;
+      by_end += given;
+      const double change = (by_end - by.v).cwiseAbs().maxCoeff();
+      if (change <= kBendSettled * by_end.cwiseAbs().maxCoeff()) break;
+      search.advance(by_end, by.v);
       adjoint();
     }
   }

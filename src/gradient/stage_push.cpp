@@ -3,6 +3,7 @@
 // every object, one solve, the change of (q', v').
 #include "gradient/edges.hpp"
 #include "gradient/stage_walk.hpp"
+#include "math/fixed_point.hpp"
 
 namespace orthant::internal {
 void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
@@ -42,13 +43,15 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
   Solution dx = gradient_->tangent(changes.equations);
   if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself
     const SolveOutputs others = changes;
-    VecX last;
+    VecX by_path = dx.v;
+    FixedPoint search;
     for (int round = 0; round < kMaxBends; ++round) {
       changes = others;
-      push_end(direction, dx.v, changes);
-      last = dx.v;
+      push_end(direction, by_path, changes);
       dx = gradient_->tangent(changes.equations);
-      if ((dx.v - last).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff()) break;
+      if ((dx.v - by_path).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff())
+        break;
+      search.advance(dx.v, by_path);
     }
   }
   if (const Solution* free = other_impulses(true); free != nullptr) {

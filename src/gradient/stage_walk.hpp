@@ -12,8 +12,8 @@
 namespace orthant::internal {
 
 /// Of the derivative of bent contacts, by v' and v⁺ in turn.
-constexpr int kMaxBends = 100;
-constexpr double kBendSettled = 1e-14;
+constexpr int kMaxBends = 50;
+constexpr double kBendSettled = 1e-13;
 
 /// As many numbers as a body has velocities.
 using BodyVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, 6, 1>;

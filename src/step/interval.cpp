@@ -3,13 +3,13 @@
 //   q⁺ = q ⊞ dt v⁺ where something touches,  q ⊞ dt (v + v⁺)/2 where nothing does
 // The second-order flight of a body must not break a gap that v⁺ keeps: where it would, both bodies
 // of the contact move with v⁺.
-#include <Eigen/QR>
 #include <cmath>
 #include <limits>
 
 #include "constraint/medium.hpp"
 #include "constraint/soft_rows.hpp"
 #include "force/held_spin.hpp"
+#include "math/fixed_point.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/flexible.hpp"
@@ -260,33 +260,6 @@ bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solv
   }
   return true;
 }
-
-/// Anderson's search for x = f(x): the next x takes off what the last few changes foretell.
-class FixedPoint {
- public:
-  /// f(x) and x => the next x.
-  void advance(const VecX& f, VecX& x) {
-    const VecX r = f - x;
-    if (last_r_.size() > 0) {
-      const Index column = count_++ % kMemory;
-      if (dr_.size() == 0) dr_.setZero(x.size(), kMemory), df_.setZero(x.size(), kMemory);
-      dr_.col(column) = r - last_r_;
-      df_.col(column) = f - last_f_;
-    }
-    last_r_ = r;
-    last_f_ = f;
-    x = f;
-    const Index known = std::min(count_, kMemory);
-    if (known > 0)
-      x -= df_.leftCols(known) * dr_.leftCols(known).completeOrthogonalDecomposition().solve(r);
-  }
-
- private:
-  static constexpr Index kMemory = 5;
-  Index count_ = 0;
-  VecX last_f_, last_r_;
-  MatX df_, dr_;
-};
 
 /// Bends the rows of soft contacts (constraint/soft_rows.hpp) and solves again, until the answer
 /// stays where it leads: to rounding, for a derivative counts on it. Where the end does not settle
