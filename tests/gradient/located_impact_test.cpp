@@ -191,7 +191,7 @@ TEST(LocatedImpact, SoftContactsOfWhatTurnsAreExact) {
       b.add_body(floor_body(planar));
       BodySpec body{.name = "body", .motion = planar ? Motion::Planar : Motion::Spatial};
       body.position = planar ? Vec3(0, 0.13, 0) : Vec3(0, 0, 0.13);
-      body.angle = 0.4;
+      if (planar) body.angle = 0.4;
       if (!planar) body.orientation = exp_rotation(Vec3(0.4, 0.2, 0.1));
       body.velocity = planar ? Vec3(1, -1.5, 0) : Vec3(1, 0.3, -1.5);
       body.angular_velocity = planar ? Vec3(0, 0, -6) : Vec3(2, 5, 1);
@@ -201,13 +201,15 @@ TEST(LocatedImpact, SoftContactsOfWhatTurnsAreExact) {
       const Model model = b.build();
       expect_exact(model, events(0.01), 4, 0);
       // Forwards and backwards are transposes.
+      const Parameters parameters = model.default_parameters();
+      const StepSettings settings = events(0.01);
       State x = model.rest_state();
       WarmStart warm;
       StepWorkspace work;
       for (int i = 0; i < 4; ++i) {
         StepRecord record;
-        (void)step(model, model.default_parameters(), events(0.01), {}, x, warm, work, &record);
-        StepGradient gradient(model, model.default_parameters(), events(0.01), record);
+        (void)step(model, parameters, settings, {}, x, warm, work, &record);
+        StepGradient gradient(model, parameters, settings, record);
         const Index n = model.v_size();
         const VecX by_q = VecX::LinSpaced(n, 1, 2), by_v = VecX::LinSpaced(n, -1, 1.5),
                    dq = VecX::LinSpaced(n, 0.5, -1), dv = VecX::LinSpaced(n, 2, 1);

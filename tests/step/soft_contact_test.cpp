@@ -76,7 +76,8 @@ TEST(SoftContact, PushesWithTheGapAtTheEndOfTheStep) {
   }
 }
 
-/// Largest share of its kinetic energy that a random body on a soft floor gains in a step.
+/// Largest share of its kinetic energy that a random body on a soft floor gains in a step. What is
+/// gained at most is of third order in h.
 double gain_of(unsigned seed) {
   std::mt19937_64 random(seed);
   const auto pick = [&](double lo, double hi) {
@@ -104,14 +105,18 @@ double gain_of(unsigned seed) {
     body.shapes = {{.shape = shape, .material = "m"}};
   }
   b.add_body(body);
-  World world(b.build(), events(0.01));
-  double gain = 0, before = world.energy();
-  for (int i = 0; i < 40; ++i) {
+  World world(b.build(), events(0.005));
+  const double mass = world.parameters.values[world.model.body(BodyId{1}).mass];
+  const Energy start = energy_of(world.model, world.parameters, world.settings, world.x);
+  double gain = 0, before = start.total(), kinetic = start.kinetic;
+  for (int i = 0; i < 80; ++i) {
     const StepReport report = world.step();
     EXPECT_EQ(report.outcome, Outcome::Converged) << seed << " step " << i;
     const double after = report.kinetic + report.potential;
-    gain = std::max(gain, (after - before) / std::max(report.kinetic, 1e-3));
+    // Slow bodies: relative to a speed of 3 cm/s, as in the campaign over random scenes.
+    gain = std::max(gain, (after - before) / std::max({kinetic, report.kinetic, 0.5e-3 * mass}));
     before = after;
+    kinetic = report.kinetic;
   }
   return gain;
 }
