@@ -436,9 +436,9 @@ ContactMaterialT<ScalarOf<R>> material_of(R& r, MaterialId a, MaterialId b) {
   return c;
 }
 
-/// Dᵀλ on both bodies, and the world impulse.
+/// Dᵀλ on both bodies.
 template <class R>
-void put_impulse(R& r, const Contact& contact, Index number, const ContactGeometry<ScalarOf<R>>& c,
+void put_impulse(R& r, const Contact& contact, const ContactGeometry<ScalarOf<R>>& c,
                  const Vec3T<ScalarOf<R>>& force, const Vec3T<ScalarOf<R>>& torque) {
   using T = ScalarOf<R>;
   WrenchT<T> w;
@@ -447,7 +447,25 @@ void put_impulse(R& r, const Contact& contact, Index number, const ContactGeomet
   put_wrench(r, contact.body_a, w, 1);
   w.torque = c.r_b.cross(force) + torque;
   put_wrench(r, contact.body_b, w, -1);
-  r.impulse(number, force);
+}
+
+/// A soft contact whose normal row is of both ends of the interval (constraint/soft_rows.hpp):
+/// contact_element() leaves it out.
+inline bool is_bent(SolveKind kind, BiasBranch branch) {
+  return kind == SolveKind::Step && branch == BiasBranch::Trial;
+}
+
+/// Its normal row at the end where `r` stands, which has a share of it. D_n (v⁺ − v') is 0,
+/// whatever moves D_n.
+template <class R>
+void bent_element(R& r, const Contact& contact, const ContactBlock& block, double share,
+                  bool at_end) {
+  using T = ScalarOf<R>;
+  const ContactGeometry<T> c = geometry_of(r, contact);
+  if (at_end) r.block_row(block.row, c.point.gap / r.duration());
+  const Vec3T<T> zero(T(0), T(0), T(0));
+  put_impulse(r, contact, c, Vec3T<T>(c.point.normal * T(share * r.x.answer.lambda[block.row])),
+              zero);
 }
 
 /// The frame of the forward, whose tangents turn with the normal the shortest way. Made anew it
@@ -486,14 +504,16 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
   NormalBiasT<T> bias;
   bias.h = r.duration();
   bias.beta = beta;
-  if (block.branch == BiasBranch::Restitution || block.branch == BiasBranch::Trial) {
+  const bool bent = is_bent(r.x.record.kind, block.branch);
+  if (!bent && (block.branch == BiasBranch::Restitution || block.branch == BiasBranch::Trial)) {
     read_twists(r, contact, false, c);
     bias.approach = c.point.normal.dot(c.relative());
     bias.restitution = material.restitution * r.restitution_scale();
   }
   read_twists(r, contact, true, c);
   const Vec3T<T> relative = c.relative();
-  T w_n = c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
+  T w_n =
+      bent ? T(0) : c.point.normal.dot(relative) + normal_bias<T>(block.branch, c.point.gap, bias);
   if (block.material.compliance > 0) w_n += material.compliance * T(lambda[0]) / (bias.h * bias.h);
   r.block_row(block.row, w_n);
 
@@ -526,7 +546,9 @@ void contact_element(R& r, const Contact& contact, Index number, const ContactBl
       r.mu_r(block.block, material.rolling_friction);
     }
   }
-  put_impulse(r, contact, number, c, force, torque);
+  r.impulse(number, force);
+  if (bent) force -= frame[0] * T(lambda[0]);
+  put_impulse(r, contact, c, force, torque);
 }
 
 /// Row of a correction of positions: D δ + Φ.
@@ -550,8 +572,9 @@ void position_contact_element(R& r, const Contact& contact, Index number,
   if (block.branch != BiasBranch::Clipped) w += c.point.gap;
   r.block_row(block.row, w);
   const Vec3T<T> zero(T(0), T(0), T(0));
-  put_impulse(r, contact, number, c, Vec3T<T>(c.point.normal * T(r.x.answer.lambda[block.row])),
-              zero);
+  const Vec3T<T> impulse = c.point.normal * T(r.x.answer.lambda[block.row]);
+  r.impulse(number, impulse);
+  put_impulse(r, contact, c, impulse, zero);
 }
 
 // --- joints -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "force/callback.hpp"
 #include "force/held_spin.hpp"
+#include "gradient/elements.hpp"
 #include "gradient/feature_margin.hpp"
 #include "math/law_kernel.hpp"
 #include "orthant/base/error.hpp"
@@ -116,6 +117,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
               {}};
   medium_ = {x.settings.drag_ratio, x.settings.thermal_energy, x.step.before.rng};
   round_end_.clear();
+  ends_ = {};
   reason_.clear();
   starts_ = x.gradient.starts && x.step.solves[index].q == x.step.before.q;
   rests_by_rounding_ = contradiction_known_ = false;
@@ -207,6 +209,7 @@ void Stage::assemble() {
       }
       assemble_rows(model, parameters, at, round(0), r.rows, r.rows.beta, assembly_,
                     r.contacts.flexible);
+      bend_rows();
       for (std::size_t i = 0; i < context_.trials.size(); ++i)
         append_trial_rows(model, parameters, context_.trials[i].q, r.v,
                           context_.trials[i].v.head(model.dynamic_v_size()), round(i + 1), r.rows,
@@ -254,6 +257,21 @@ void Stage::open_flying() {
     project(law, z.data(), z.data());
     if (!z.isZero(0)) law.kind = LawKind::Zero;
   }
+}
+
+void Stage::bend_rows() {
+  const SolveRecord& r = *context_.record_;
+  const std::vector<Contact>& contacts = r.contacts.contacts;
+  if (std::ranges::none_of(r.branches, [&](BiasBranch branch) { return is_bent(r.kind, branch); }))
+    return;
+  end_.kind = r.kind;
+  end_.duration = r.duration;
+  end_.t = r.t;
+  end_.v = r.v;  // of kinematic bodies
+  end_.v.head(context_.model->dynamic_v_size()) = r.solution.v;
+  boxplus(*context_.model, r.q, r.duration * end_.v, end_.q);
+  bend_soft_rows(*context_.model, *context_.parameters, end_.q, r.solution.v, r.duration, contacts,
+                 r.solution.lambda, assembly_, ends_);
 }
 
 bool Stage::jams() const {

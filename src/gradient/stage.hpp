@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "constraint/soft_rows.hpp"
 #include "gradient/reader.hpp"
 #include "orthant/constraint/assemble.hpp"
 #include "orthant/problem/residual.hpp"
@@ -142,6 +143,8 @@ class Stage {
   template <class R>
   void walk_contacts(R& reader, std::size_t round) const;
   template <class R>
+  void walk_bent(R& reader, bool at_end) const;
+  template <class R>
   Index walk_flexible(R& reader) const;
   template <class R>
   void walk_ties(R& reader, JointUse use) const;
@@ -161,6 +164,13 @@ class Stage {
   /// Contacts of bodies that fly after all, with the spin of their flight: they carry nothing,
   /// though the law, asked about that spin, may want it.
   void open_flying();
+  /// Rows of bent contacts, as the forward has made them.
+  void bend_rows();
+  /// q ⊞ h v⁺ (bent contacts): derivatives by where it leads => added to those by q, v, h of `in`,
+  /// and by the velocities v' it was led by => `by_v`.
+  void pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) const;
+  /// The same forwards: the change of the equations by a direction and the change dv of v'.
+  void push_end(const SolveInputs& direction, const VecX& dv, SolveOutputs& changes) const;
   void find_displacement();
   void find_ties(double tolerance);
   /// How much faster than at its deepest point a pair may close at another one [m/s].
@@ -207,7 +217,9 @@ class Stage {
   Medium medium_;
   std::vector<std::size_t> round_end_;  // of the contacts of each round; empty: one round
   Assembly assembly_;
-  VecX delta_;  // of this solve, as State::v; Impact: zero
+  SoftEnds ends_;    // of bent contacts
+  SolveRecord end_;  // q ⊞ h v⁺, where there are some
+  VecX delta_;       // of this solve, as State::v; Impact: zero
   ScaleWorkspace scale_work_;
   ProblemScale scale_;
   std::optional<SolutionGradient> gradient_;

@@ -6,6 +6,7 @@
 #include "gradient/joint_adjoint.hpp"
 #include "gradient/kinks.hpp"
 #include "gradient/stage_walk.hpp"
+#include "math/fixed_point.hpp"
 
 namespace orthant::internal {
 
@@ -26,7 +27,8 @@ inline Index coordinate_rows_of(Pull& r, const Joint& joint, JointUse use, Index
 inline void contact_rows(Pull& r, const Contact& contact, Index number, const ContactBlock& block,
                          FrictionModel friction, double beta) {
   // The sides of a pyramid stand in the frame, whose own turning then counts.
-  if (friction == FrictionModel::Pyramid && block.material.friction > 0) {
+  if ((friction == FrictionModel::Pyramid && block.material.friction > 0) ||
+      is_bent(r.x.record.kind, block.branch)) {
     contact_element(r, contact, number, block, friction, beta);
   } else {
     contact_adjoint(r, contact, number, block, beta);
@@ -143,13 +145,37 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     by.lambda = row_numbers_.lambda;
     by.w = row_numbers_.w;
   }
-  if (purpose == PullFor::OtherSides) {
+  if (purpose == PullFor::OtherSides) own_side_ = weights.equations;
+  const auto adjoint = [&] {
+    if (purpose == PullFor::OtherSides) {
+      gradient_->adjoint_of_other_sides(by, weights.equations);
+    } else {
+      gradient_->adjoint(by, weights.equations);
+    }
+  };
+  adjoint();
+  if (!ends_.of_rows
+           .empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
+    const VecX given = by.v;
+    SolveInputs unused;
+    VecX by_end;
+    FixedPoint search;
+    for (int round = 0; round < kMaxBends; ++round) {
+      unused.set_zero(model);
+      pull_end(weights, unused, by_end);
+      by_end += given;
+      const double change = (by_end - by.v).cwiseAbs().maxCoeff();
+      if (change <= kBendSettled * by_end.cwiseAbs().maxCoeff()) break;
+      search.advance(by_end, by.v);
+      adjoint();
+    }
+  }
+  if (purpose == PullFor::OtherSides)
     // Those of other sides of all that comes in, less those of the pull before, of the derivative.
-    own_side_ = weights.equations;
-    gradient_->adjoint_of_other_sides(by, weights.equations);
     for (VecX ResidualDerivative::* part : kEquations) weights.equations.*part -= own_side_.*part;
-  } else {
-    gradient_->adjoint(by, weights.equations);
+  if (!ends_.of_rows.empty()) {
+    VecX by_end;  // came in by v⁺
+    pull_end(weights, in, by_end);
   }
   if (purpose == PullFor::RowNumbers)
     for (VecX ResidualDerivative::* part : kEquations)
@@ -218,6 +244,40 @@ bool Stage::find_row_numbers(OpenReason reason) {
   if (reason != OpenReason::Kink || !gradient_->add_held(row_numbers_)) return false;
   row_numbers_.w *= context_.settings->h;  // lengths
   return true;
+}
+
+void Stage::pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  static thread_local taping::Tape tape;
+  SolveInputs at;  // of q'
+  at.set_zero(model);
+  const SolveContext there = context(end_);
+  Pull reader(there, weights, tape, at);
+  walk_bent(reader, true);
+  in.parameters += at.parameters;
+  in.duration += at.duration;
+  by_v.setZero(model.dynamic_v_size());
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index begin = body.v_begin, n = body.v_size;
+    BodyVector back = at.q.segment(begin, n), by_delta = back;
+    if (!body.planar) {
+      const TurnMaps maps(r.duration * end_.v.segment<3>(begin + 3));
+      back.tail<3>() = maps.rotation.transpose() * at.q.segment<3>(begin + 3);
+      by_delta.tail<3>() = maps.jacobian.transpose() * at.q.segment<3>(begin + 3);
+    }
+    in.q.segment(begin, n) += back;
+    in.duration += end_.v.segment(begin, n).dot(by_delta);
+    (body.is_dynamic() ? by_v : in.v).segment(begin, n) += r.duration * by_delta;
+  }
+  // −D_n v'
+  VecX y = VecX::Zero(assembly_.problem.row_count());
+  for (const SoftEnd& end : ends_.of_rows) {
+    const Index row = assembly_.blocks[end.number].row;
+    y[row] = weights.equations.blocks[row];
+  }
+  assembly_.problem.D.multiply_transpose_add(-1, y, by_v);
 }
 
 void Stage::find_contradiction(const Solution& free) {

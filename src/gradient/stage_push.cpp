@@ -3,6 +3,7 @@
 // every object, one solve, the change of (q', v').
 #include "gradient/edges.hpp"
 #include "gradient/stage_walk.hpp"
+#include "math/fixed_point.hpp"
 
 namespace orthant::internal {
 void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
@@ -39,7 +40,20 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
                         Map(f_v, n, n) * direction.v.segment(at, n));
     }
   }
-  const Solution dx = gradient_->tangent(changes.equations);
+  Solution dx = gradient_->tangent(changes.equations);
+  if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself
+    const SolveOutputs others = changes;
+    VecX by_path = dx.v;
+    FixedPoint search;
+    for (int round = 0; round < kMaxBends; ++round) {
+      changes = others;
+      push_end(direction, by_path, changes);
+      dx = gradient_->tangent(changes.equations);
+      if ((dx.v - by_path).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff())
+        break;
+      search.advance(dx.v, by_path);
+    }
+  }
   if (const Solution* free = other_impulses(true); free != nullptr) {
     Solution other = gradient_->answer();
     other.gamma += free->gamma;
@@ -126,6 +140,34 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
       dq.segment(at, n) +=
           r.duration * dx.v.segment(at, n) + direction.duration * r.solution.v.segment(at, n);
   });
+}
+
+void Stage::push_end(const SolveInputs& direction, const VecX& dv, SolveOutputs& changes) const {
+  const SolveRecord& r = *context_.record_;
+  const Model& model = *context_.model;
+  SolveInputs at = direction;  // of q'
+  for (const Body& body : model.bodies()) {
+    if (body.v_begin == kNone) continue;
+    const Index begin = body.v_begin, n = body.v_size;
+    BodyVector moved = direction.q.segment(begin, n);
+    BodyVector d_delta = direction.duration * end_.v.segment(begin, n) +
+                         r.duration * (body.is_dynamic() ? dv : direction.v).segment(begin, n);
+    if (!body.planar) {
+      const TurnMaps maps(r.duration * end_.v.segment<3>(begin + 3));
+      moved.tail<3>() = maps.rotation * moved.tail<3>().eval();
+      d_delta.tail<3>() = maps.jacobian * d_delta.tail<3>().eval();
+    }
+    at.q.segment(begin, n) = moved + d_delta;
+  }
+  const SolveContext there = context(end_);
+  Push reader(there, at, changes);
+  walk_bent(reader, true);
+  for (const SoftEnd& end : ends_.of_rows) {
+    const ContactBlock& block = assembly_.blocks[end.number];
+    double rate[kMaxLawDim];
+    assembly_.problem.D.multiply_row(block.block, dv.data(), rate);
+    changes.equations.blocks[block.row] -= rate[0];  // −D_n v'
+  }
 }
 
 double Stage::push_gain(const SolveInputs& direction, const VecX& dv) const {

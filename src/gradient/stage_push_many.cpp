@@ -74,7 +74,9 @@ class PushMany : public Reader<PushMany, Dual<kWindow>> {
 
 bool Stage::can_push_many() const {
   const Model& model = *context_.model;
-  if (!context_.trials.empty() || !model.flexible_parts().empty() || medium_.acts()) return false;
+  if (!context_.trials.empty() || !model.flexible_parts().empty() || medium_.acts() ||
+      !ends_.of_rows.empty())
+    return false;
   return std::ranges::none_of(model.forces(),
                               [](const Force& force) { return force.kind == ForceKind::Callback; });
 }

@@ -11,6 +11,10 @@
 
 namespace orthant::internal {
 
+/// Of the derivative of bent contacts, by v' and v⁺ in turn.
+constexpr int kMaxBends = 50;
+constexpr double kBendSettled = 1e-13;
+
 /// As many numbers as a body has velocities.
 using BodyVector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, 6, 1>;
 
@@ -95,6 +99,7 @@ void Stage::walk_step(R& reader) const {
     reader.whole([&] { actuator_element(reader, model.actuators()[i], i); });
   }
   walk_contacts(reader, 0);
+  walk_bent(reader, false);
   Index row = 0;
   if (!round(0).empty()) {
     const ContactBlock& last = assembly_.blocks[round(0).size() - 1];
@@ -128,6 +133,17 @@ void Stage::walk_contacts(R& reader, std::size_t r) const {
                    rows.friction, rows.beta);
     });
   }
+}
+
+/// Normal rows of bent contacts, at the end of the interval where `reader` stands.
+template <class R>
+void Stage::walk_bent(R& reader, bool at_end) const {
+  const std::vector<Contact>& contacts = context_.record_->contacts.contacts;
+  for (const SoftEnd& end : ends_.of_rows)
+    reader.whole([&] {
+      bent_element(reader, at_end ? end.contact : contacts[end.number],
+                   assembly_.blocks[end.number], at_end ? end.share : 1 - end.share, at_end);
+    });
 }
 
 /// Elements, loads, ties and contacts of flexible parts in a step; the row after the contacts.

@@ -163,9 +163,10 @@ void keep_touching(const StepRun& run, const ContactSet& contacts, ContactSet& r
   }
 }
 
-/// An interval of length dt with the rows as they are.
-bool try_interval(StepRun& run, double dt) {
+/// An interval of length dt with these rows; soft contacts may add some.
+bool try_interval(StepRun& run, double dt, const std::vector<Contact>& rows) {
   StepWorkspace::Impl& work = run.work;
+  work.solved.rows.contacts = rows;
   return assemble_motion(run.model, run.parameters, run.interval(dt), run.u,
                          work.detected.assembly) &&
          solve_located(run, dt);
@@ -205,12 +206,13 @@ double closing_rate(const StepRun& run, const VecX& q_end, const VecX& v_end,
 /// Length of the interval that ends as the first of the fast contacts closes, about `tau`, at most
 /// `left`: secant steps between an end before the meeting and one behind it. Keeps in `fast` those
 /// that close there, first the one located; none where nothing closes after all.
-bool locate_impact(StepRun& run, double left, double& tau, std::vector<Contact>& fast) {
+bool locate_impact(StepRun& run, double left, const std::vector<Contact>& rows, double& tau,
+                   std::vector<Contact>& fast) {
   double lo = 0, hi = kNever, last_tau = 0, last_gap = 0;
   std::size_t last = fast.size(), first = 0;
   VecX& q_end = run.work.trial.q;
   for (int i = 0;; ++i) {
-    if (!try_interval(run, tau)) return false;
+    if (!try_interval(run, tau, rows)) return false;
     boxplus(run.model, run.x.q, run.work.displacement.delta, q_end);
     first = measure_contacts(run, q_end, fast);
     const double gap = fast[first].gap;
@@ -246,38 +248,37 @@ bool step_with_events(StepRun& run) {
   Detected& detected = run.work.detected;
   Solved& solved = run.work.solved;
   Displacement& displacement = run.work.displacement;
-  std::vector<Contact> fast;
-  double left_over = 0;
+  std::vector<Contact> rows, fast;
   int interval = 0;
-  const bool finite = step_in_intervals(run, run.settings.h, [&](double left, double& dt) {
-    // Too many: the rest as if events were off. Intervals are counted too, some end without one.
+  return step_in_intervals(run, run.settings.h, [&](double left, double& dt) {
+    if (!detect(run, left, detected)) return false;
+    // Too many: in what is left nothing bounces, and no energy is gained by whatever closes.
+    // Intervals are counted too, some end without an impact.
     if (run.report.events >= run.settings.max_events ||
         interval > kMaxAdvances + 4 * run.settings.max_events) {
-      left_over = left;
-      return false;
+      run.report.events_exhausted = true;
+      solved.rows = detected.contacts;
+      return solve_located(run, left);
     }
-    if (!detect(run, left, detected)) return false;
     if (resolve_impacts(run, detected.contacts, interval == 0) && !detect(run, left, detected))
       return false;
     ++interval;
 
     // The trial: what touches already has rows, and the others fly.
     keep_touching(run, detected.contacts, solved.rows);
-    if (!solve_located(run, left)) return false;
     const std::size_t touching = solved.rows.contacts.size();
+    if (!solve_located(run, left)) return false;
     dt = sort_contacts(run, Paths(run, left, solved.solution.v, displacement), left,
-                       detected.contacts.contacts, solved.rows.contacts, fast);
+                       detected.contacts.contacts, rows, fast);
     if (!fast.empty()) {
-      if (!locate_impact(run, left, dt, fast)) return false;
+      if (!locate_impact(run, left, rows, dt, fast)) return false;
       solved.closing = fast;
-    } else if (solved.rows.contacts.size() != touching) {
-      if (!try_interval(run, left)) return false;  // the trial was without those that close slowly
+    } else if (rows.size() != touching) {
+      // The trial was without those that close slowly.
+      if (!try_interval(run, left, rows)) return false;
     }
     return true;
   });
-  if (left_over == 0) return finite;
-  run.report.events_exhausted = true;
-  return step_interval(run, left_over, false);
 }
 
 }  // namespace orthant::internal

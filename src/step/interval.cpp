@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "constraint/medium.hpp"
+#include "constraint/soft_rows.hpp"
 #include "force/held_spin.hpp"
+#include "math/fixed_point.hpp"
 #include "orthant/base/parallel.hpp"
 #include "orthant/base/timer.hpp"
 #include "orthant/force/flexible.hpp"
@@ -23,6 +25,12 @@ constexpr double kTouching = 1e-4;
 /// Contacts from which on a step is one of a pile. Few bodies keep every gap: there the forces do
 /// not hang on it, and the motion stays a smooth function of the state.
 constexpr std::size_t kPile = 100;
+
+/// Rounds in which soft contacts find where the interval takes them, and how far from that they may
+/// end, of the velocities.
+constexpr int kMaxBends = 40;
+constexpr int kBendPatience = 8;  // rounds before contacts are added that only the ends have
+constexpr double kSettled = 1e-9;
 
 /// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
 constexpr double kNoImpulse = 1e-9;
@@ -259,6 +267,67 @@ bool relinearise(StepRun& run, double dt, bool located, Assembly& assembly, Solv
   return true;
 }
 
+/// Bends the rows of soft contacts (constraint/soft_rows.hpp) and solves again, until the answer
+/// stays where it leads: to rounding, for a derivative counts on it. Where the end does not settle
+/// (a ring that lies flat is deepest now here, now there) the rows stay those of the start.
+bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
+  std::vector<Contact>& contacts = solved.rows.contacts;
+  if (std::ranges::none_of(contacts, [&](const Contact& c) { return is_soft(run, c); }))
+    return true;
+  const Index n = run.model.dynamic_v_size();
+  Solution& x = solved.solution;
+  const auto assemble_again = [&](const VecX& v) {
+    assemble_rows(run.model, run.parameters, run.interval(dt), contacts, solved.row_settings,
+                  solved.row_settings.beta, assembly, solved.rows.flexible);
+    x = zero_solution(assembly.problem);
+    x.v = v;
+  };
+  const Solution start = x;
+  const std::vector<Contact> found = contacts;
+  const double free = assembly.v_free.cwiseAbs().maxCoeff();
+  double change = std::numeric_limits<double>::infinity();
+  SoftEnds ends;
+  FixedPoint search;
+  VecX at = x.v, delta = dt * run.x.v, q_end;  // kinematic bodies
+  for (int round = 0; round < kMaxBends; ++round) {
+    delta.head(n) = dt * at;
+    boxplus(run.model, run.x.q, delta, q_end);
+    const auto bend = [&] {
+      return bend_soft_rows(run.model, run.parameters, q_end, at, dt, contacts, x.lambda, assembly,
+                            ends);
+    };
+    const bool matters = bend();
+    if (!matters && at != x.v) {  // of a search that went on
+      at = x.v;
+      continue;
+    }
+    if (!matters) {
+      for (const SoftEnd& end : ends.of_rows)
+        x.w[assembly.blocks[end.number].row] = end.contact.gap / dt;
+      return true;
+    }
+    if (round > kBendPatience)  // features that push each other down in turn need a row each
+      for (const SoftEnd& end : ends.of_rows) ends.without_row.push_back(end.contact);
+    if (!ends.without_row.empty() &&
+        add_ends(run.model, run.parameters, run.x.q, ends.without_row, contacts)) {
+      assemble_again(VecX(x.v));
+      (void)bend();
+      search = {};
+    }
+    if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
+    const double before = change, size = std::max(free, x.v.cwiseAbs().maxCoeff());
+    change = (x.v - at).cwiseAbs().maxCoeff();
+    if (change <= run.settings.solver.tolerance * size ||
+        (change <= kSettled * size && change >= 0.5 * before))
+      return true;
+    search.advance(x.v, at);
+  }
+  contacts = found;
+  assemble_again(start.v);
+  x = start;
+  return true;
+}
+
 }  // namespace
 
 bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly, Solved& solved) {
@@ -277,6 +346,7 @@ bool solve_velocities(StepRun& run, double dt, bool located, Assembly& assembly,
     ++run.report.newton_iterations;
     finite = finite && relinearise(run, dt, located, assembly, solved);
   }
+  if (located) finite = finite && settle_soft(run, dt, assembly, solved);
   run.report.seconds_solve += timer.seconds();
   return finite;
 }

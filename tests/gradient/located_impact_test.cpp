@@ -181,6 +181,47 @@ TEST(LocatedImpact, CompliantContactsHaveNoImpacts) {
   }
 }
 
+// The rows of a soft contact depend on where the step leads: an ellipse that lands and rolls.
+TEST(LocatedImpact, SoftContactsOfWhatTurnsAreExact) {
+  for (const bool planar : {true, false}) {
+    for (const double compliance : {1e-7, 1e-5}) {
+      ModelBuilder b;
+      if (planar) b.set_gravity({0, -9.81, 0});
+      b.add_material({.name = "m", .friction = 0.4, .compliance = compliance});
+      b.add_body(floor_body(planar));
+      BodySpec body{.name = "body", .motion = planar ? Motion::Planar : Motion::Spatial};
+      body.position = planar ? Vec3(0, 0.13, 0) : Vec3(0, 0, 0.13);
+      if (planar) body.angle = 0.4;
+      if (!planar) body.orientation = exp_rotation(Vec3(0.4, 0.2, 0.1));
+      body.velocity = planar ? Vec3(1, -1.5, 0) : Vec3(1, 0.3, -1.5);
+      body.angular_velocity = planar ? Vec3(0, 0, -6) : Vec3(2, 5, 1);
+      body.shapes = {{.shape = planar ? Shape::ellipse(0.2, 0.1) : Shape::ellipsoid(0.2, 0.15, 0.1),
+                      .material = "m"}};
+      b.add_body(body);
+      const Model model = b.build();
+      expect_exact(model, events(0.01), 4, 0);
+      // Forwards and backwards are transposes.
+      const Parameters parameters = model.default_parameters();
+      const StepSettings settings = events(0.01);
+      State x = model.rest_state();
+      WarmStart warm;
+      StepWorkspace work;
+      for (int i = 0; i < 4; ++i) {
+        StepRecord record;
+        (void)step(model, parameters, settings, {}, x, warm, work, &record);
+        StepGradient gradient(model, parameters, settings, record);
+        const Index n = model.v_size();
+        const VecX by_q = VecX::LinSpaced(n, 1, 2), by_v = VecX::LinSpaced(n, -1, 1.5),
+                   dq = VecX::LinSpaced(n, 0.5, -1), dv = VecX::LinSpaced(n, 2, 1);
+        const StepCotangent g = gradient.pull_back({.q = by_q, .v = by_v});
+        const StateTangent d = gradient.push_forward({.q = dq, .v = dv, .u = {}, .parameters = {}});
+        const double back = g.q.dot(dq) + g.v.dot(dv), forth = by_q.dot(d.q) + by_v.dot(d.v);
+        EXPECT_NEAR(back, forth, 1e-9 * std::max(1.0, std::abs(forth))) << i;
+      }
+    }
+  }
+}
+
 // A rod that comes down askew with friction gains energy by Newton's law; the scale of its
 // restitution is a function of the state, differentiated with the rest.
 TEST(LocatedImpact, ScaledRestitutionIsDifferentiated) {

@@ -155,6 +155,31 @@ TEST(Impacts, FrictionNeverGainsEnergy) {
   EXPECT_GE(gained, 5);  // so there is something to bound
 }
 
+// What is left of a step that has had its impacts is taken without restitution, by which friction
+// might gain energy.
+TEST(Impacts, AStepThatRunsOutOfThemGainsNoEnergy) {
+  for (int i = 0; i < 60; ++i) {
+    ModelBuilder b;
+    b.set_gravity({0, -kG, 0});
+    b.add_material({.name = "m", .friction = 0.8, .restitution = 1});
+    b.add_body(floor_body(true));
+    const double angle = -1.5 + 0.05 * i, half = 0.2;
+    b.add_body({.name = "rod",
+                .motion = Motion::Planar,
+                .position = {0, 0.02 + half * std::abs(std::sin(angle)) + 1e-4, 0},
+                .angle = angle,
+                .velocity = {-2, -2, 0},
+                .angular_velocity = {0, 0, i % 2 == 0 ? 4.0 : -4.0},
+                .shapes = {{.shape = Shape::stadium(0.02, half), .material = "m"}}});
+    World world(b.build(), {.h = 0.005, .impact_events = true, .max_events = 0});
+    const double before = world.energy();
+    const StepReport report = world.step();
+    EXPECT_TRUE(report.events_exhausted);
+    EXPECT_EQ(report.outcome, Outcome::Converged);
+    EXPECT_LE(world.energy(), before * (1 + 1e-9)) << i;
+  }
+}
+
 // A spring that holds what falls on it has no impacts, however often its contact approaches.
 TEST(Impacts, CompliantContactsHaveNone) {
   ModelBuilder b;
