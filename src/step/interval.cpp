@@ -284,6 +284,11 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
   };
   const Solution start = x;
   const std::vector<Contact> found = contacts;
+  StepReport& report = run.report;
+  const auto forget_rounds = [&report, outcome = report.outcome, residual = report.residual] {
+    report.outcome = outcome;  // how well those were solved that are not the answer
+    report.residual = residual;
+  };
   const double free = assembly.v_free.cwiseAbs().maxCoeff();
   double change = std::numeric_limits<double>::infinity();
   SoftEnds ends;
@@ -314,6 +319,7 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
       (void)bend();
       search = {};
     }
+    forget_rounds();
     if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
     const double before = change, size = std::max(free, x.v.cwiseAbs().maxCoeff());
     change = (x.v - at).cwiseAbs().maxCoeff();
@@ -322,6 +328,7 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
       return true;
     search.advance(x.v, at);
   }
+  forget_rounds();
   contacts = found;
   assemble_again(start.v);
   x = start;
