@@ -608,6 +608,7 @@ PartResidual judge_part(const CanonicalProblem& p, const ProblemScale& scale, co
   misses.bodies.assign(velocities, 0);
   if (!is_usable(p, x)) {
     part.balance = std::numeric_limits<double>::infinity();
+    work.w.setZero(p.row_count());
     return part;
   }
   std::vector<PartResidual> chunks(
@@ -705,7 +706,7 @@ std::string describe(const Residual& r, const CanonicalProblem& problem) {
   if (r.value == r.complementarity && r.worst_block >= 0) {
     out += ": block " + std::to_string(r.worst_block) + " (" +
            std::string(name_of(problem.laws[r.worst_block].kind)) + ")";
-  } else if (r.value == r.balance) {
+  } else if (r.value == r.balance && r.worst_body >= 0) {
     out += ": balance of body " + std::to_string(r.worst_body);
   } else if (r.value == r.bilateral) {
     out += ": bilateral row block " + std::to_string(r.worst_joint);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "orthant/base/error.hpp"
 #include "problem/judge_part.hpp"
 
 namespace orthant::internal {
@@ -119,7 +120,7 @@ namespace {
 /// What members tell each other in a round.
 struct Look {
   PartResidual residual;
-  std::int64_t taken = 0, iterations = 0;
+  std::int64_t rows = 0, taken = 0, fresh = 0, iterations = 0, islands = 0;
   double hardest = -1;
   Method method = Method::Automatic;  // of the hardest island
 };
@@ -153,22 +154,29 @@ class FewRows {
       look();
     }
     for (int round = 0; residual_.value > tolerance; ++round) {
-      if (round == kMaxRounds || seen_.taken == 0 || !solve()) return give_up();
+      if (round == kMaxRounds || seen_.fresh == 0 || kFewPush * seen_.taken > seen_.rows ||
+          !solve())
+        return give_up();
       look();
     }
     report_.residual = residual_;
     report_.outcome = Outcome::Converged;
     report_.iterations = static_cast<int>(seen_.iterations);
+    report_.island_count = static_cast<Index>(seen_.islands);
     if (seen_.hardest >= 0) report_.method = seen_.method;
     x_.w = work_.judge.w;
     return true;
   }
+
+  Index closed_forms() const { return totals_.closed_forms; }
 
  private:
   bool give_up() {
     std::swap(x_, own_.start);
     report_.iterations = 0;
     report_.attempts.clear();
+    if (SolveTrace* trace = islands_.limits.trace; trace != nullptr && trace->explain)
+      trace->solves.back().islands.clear();
     return false;
   }
 
@@ -180,6 +188,7 @@ class FewRows {
     Look& seen = seen_;
     seen = {};
     seen.iterations = report_.iterations;
+    seen.islands = islands_here_;
     seen.hardest = totals_.hardest;
     seen.method = totals_.method;
     seen.residual = judge_part(p_, work_.scale, x_, bodies, own_.counted, work_.judge, own_.misses);
@@ -188,9 +197,14 @@ class FewRows {
       const auto i = static_cast<Index>(c);
       for (const BlockRows::Entry& entry : p_.D.entries(i))
         own_.fresh[c] |= own_.misses.bodies[static_cast<std::size_t>(entry.block)];
-      if (own_.taken[c] != 0 || !(x_.lambda[i] > 0 || work_.judge.w[i] < 0)) continue;
-      own_.taken[c] = 1;
-      ++seen.taken;
+      const bool counted = part_ == nullptr || own_.counted[c] != 0;
+      if (own_.taken[c] == 0 && (x_.lambda[i] > 0 || work_.judge.w[i] < 0)) {
+        own_.taken[c] = 1;
+        ++seen.fresh;
+      }
+      if (!counted) continue;
+      ++seen.rows;
+      seen.taken += own_.taken[c];
     }
     if (part_ != nullptr) {
       const std::vector<std::byte> all = part_->team.gather(std::as_bytes(std::span(&seen, 1)));
@@ -199,7 +213,10 @@ class FewRows {
         Look other;
         take(at, other);
         seen.residual.add(other.residual);
+        seen.rows += other.rows;
         seen.taken += other.taken;
+        seen.fresh += other.fresh;
+        seen.islands += other.islands;
         seen.iterations += other.iterations;
         if (other.hardest > seen.hardest) seen.hardest = other.hardest, seen.method = other.method;
       }
@@ -217,19 +234,25 @@ class FewRows {
   /// False: an island is too large to be solved by one.
   bool solve() {
     find_islands(p_, work_.split, own_.taken);
-    report_.island_count = work_.split.count;
+    islands_here_ = 0;  // those of several members count at the first
     std::size_t largest = 0;
     own_.border.rows.clear();
     own_.border.bodies.clear();
     for (Index i = 0; i < work_.split.count; ++i) {
       largest = std::max(largest, work_.split.blocks_of(i).size());
-      if (spans(i)) send(i);
+      if (spans(i)) {
+        send(i);
+      } else {
+        ++islands_here_;
+      }
     }
     if (part_ != nullptr) {
       own_.border.gather(part_->team);
       if (!own_.border.rows.empty()) build_border();
       for (Index i = 0; !own_.border.rows.empty() && i < border_split().count; ++i)
         largest = std::max(largest, border_split().blocks_of(i).size());
+      if (!own_.border.rows.empty() && part_->team.rank() == 0)
+        islands_here_ += border_split().count;
       const std::vector<std::byte> all = part_->team.gather(std::as_bytes(std::span(&largest, 1)));
       for (const std::byte* at = all.data(); at != all.data() + all.size();) {
         std::size_t other = 0;
@@ -292,10 +315,12 @@ class FewRows {
       std::copy_n(body.v, 6, own_.x.v.data() + 6 * i);
     }
     append_rows(from.rows, p, own_.x.lambda, [&](Index block) {
-      return static_cast<Index>(
+      const auto at =
           std::lower_bound(from.bodies.begin(), from.bodies.end(), block,
-                           [](const SentBody& body, Index b) { return body.block < b; }) -
-          from.bodies.begin());
+                           [](const SentBody& body, Index b) { return body.block < b; });
+      if (at == from.bodies.end() || at->block != block)
+        throw Error("rows in parts", "a row has a body that is nobody's");
+      return static_cast<Index>(at - from.bodies.begin());
     });
     scale.tau.resize(p.b.size());
     for (std::size_t c = 0; c < from.rows.size(); ++c)
@@ -344,6 +369,7 @@ class FewRows {
   IslandTotals totals_;
   Residual residual_;
   Look seen_;
+  std::int64_t islands_here_ = 0;
 };
 
 }  // namespace
@@ -364,8 +390,11 @@ bool may_have_few_rows(const CanonicalProblem& p) {
 }
 
 bool solve_few_rows(const Islands& islands, const ProblemPart* part, Solution& x,
-                    SolveReport& report) {
-  return FewRows(islands, part, x, report).run();
+                    SolveReport& report, Index& closed_forms) {
+  FewRows few(islands, part, x, report);
+  const bool solved = few.run();
+  closed_forms = solved ? few.closed_forms() : 0;
+  return solved;
 }
 
 void gather_whole(const CanonicalProblem& p, const ProblemPart& part, const Solution& x,
@@ -395,7 +424,10 @@ void take_from_whole(const Whole& whole, const ProblemPart& part, Solution& x) {
   x.v = whole.x.v;
   for (std::size_t c = 0; c < part.names.size(); ++c) {
     const auto at = std::lower_bound(whole.names.begin(), whole.names.end(), part.names[c]);
+    if (at == whole.names.end() || *at != part.names[c])
+      throw Error("rows in parts", "a member has a row that is nobody's");
     x.lambda[static_cast<Index>(c)] = whole.x.lambda[static_cast<Index>(at - whole.names.begin())];
+    x.w[static_cast<Index>(c)] = whole.x.w[static_cast<Index>(at - whole.names.begin())];
   }
 }
 

@@ -31,8 +31,8 @@ struct ProblemPart {
   }
 };
 
-/// Rows from which on few of them are looked for.
-inline constexpr Index kManyRows = 2000;
+/// Rows from which on few of them are looked for; few is one in so many.
+inline constexpr Index kManyRows = 2000, kFewPush = 3;
 
 /// Rows of one kind alone: frictionless, between bodies in space.
 bool may_have_few_rows(const CanonicalProblem& p);
@@ -40,7 +40,7 @@ bool may_have_few_rows(const CanonicalProblem& p);
 /// From x into x, to the tolerance of the settings. False: too many rows push, or the judge is not
 /// content; x is what it was. `part`: null where the problem is whole.
 bool solve_few_rows(const Islands& islands, const ProblemPart* part, Solution& x,
-                    SolveReport& report);
+                    SolveReport& report, Index& closed_forms);
 
 /// As solve() with FreeMotion of a problem that is shared out and has kManyRows or more:
 /// may_have_few_rows() on every member. All call it, and each has the answer of its rows and bodies

@@ -86,6 +86,32 @@ bool usable_start(const CanonicalProblem& p, const Solution& x) {
 
 bool has_impulses(const Solution& x) { return !x.lambda.isZero(0.0) || !x.gamma.isZero(0.0); }
 
+/// What x has to begin from, the same on all members that have a part of it.
+struct StartKind {
+  bool usable = false, impulses = false, velocities = false;
+};
+
+StartKind kind_of_start(const CanonicalProblem& p, const Solution& x, const SolveSettings& settings,
+                        const ProblemPart* part) {
+  StartKind start;
+  start.usable = settings.use_warm_start && usable_start(p, x);
+  start.impulses = start.usable && has_impulses(x);
+  start.velocities = start.usable && !x.v.isZero(0.0);
+  if (part == nullptr) return start;
+  const std::vector<std::byte> all = part->team.gather(std::as_bytes(std::span(&start, 1)));
+  StartKind whole{true, false, false};
+  for (const std::byte* at = all.data(); at != all.data() + all.size();) {
+    StartKind other;
+    take(at, other);
+    whole.usable = whole.usable && other.usable;
+    whole.impulses = whole.impulses || other.impulses;
+    whole.velocities = whole.velocities || other.velocities;
+  }
+  whole.impulses = whole.impulses && whole.usable;
+  whole.velocities = whole.velocities && whole.usable;
+  return whole;
+}
+
 /// The plan or the method asked for can run here; else an Error.
 void check_method(const CanonicalProblem& p, const SolveSettings& settings,
                   SolveWorkspace::Impl& work) {
@@ -109,7 +135,7 @@ bool solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
   report.iterations = 0;
   report.attempts.clear();
   check(p, settings);
-  if (settings.time_limit > 0 && team() != nullptr)
+  if (settings.time_limit > 0 && (team() != nullptr || part != nullptr))
     throw Error("solve settings.time_limit",
                 "cannot be kept on several ranks: their clocks differ");
   check_method(p, settings, work);
@@ -127,9 +153,9 @@ bool solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
     scale_of(p, work.scale_work, work.scale);
   }
   const VelocitySolver& inverse = free != nullptr ? free->inverse : work.scale_work.inverse;
-  const bool warm = settings.use_warm_start && usable_start(p, x) && has_impulses(x);
-  const bool given = warm || (settings.use_warm_start && usable_start(p, x) && !x.v.isZero(0.0));
-  if (!settings.use_warm_start || !usable_start(p, x)) {
+  const StartKind start = kind_of_start(p, x, settings, part);
+  const bool warm = start.impulses, given = start.impulses || start.velocities;
+  if (!start.usable) {
     x.gamma.setZero(p.bilateral_count());
     x.lambda.setZero(p.row_count());
     x.v = work.scale.v_free;
@@ -144,7 +170,8 @@ bool solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
                             .time_limit = settings.time_limit};
   // Islands of one block have their exact answer at once; if the judge does not agree, once more
   // with the methods.
-  const bool automatic = settings.method == Method::Automatic;
+  const bool automatic =
+      settings.method == Method::Automatic && (settings.plan.empty() || work.closed_forms);
   const auto tell = [&](Index closed_forms) {
     if (trace == nullptr) return;
     SolveTrace::Solve& solve = trace->solves.back();
@@ -154,17 +181,23 @@ bool solve_with(const CanonicalProblem& p, const FreeMotion* free, const SolveSe
     solve.seconds = clock.seconds();
   };
   const bool few =
-      automatic && settings.plan.empty() && settings.work_limit == 0 && !settings.siconos_too &&
+      automatic && settings.plan.empty() && settings.work_limit == 0 && settings.time_limit == 0 &&
+      !settings.siconos_too &&
       (part != nullptr || (p.row_count() >= internal::kManyRows && internal::may_have_few_rows(p)));
+  report.island_count = 0;
+  Index closed_forms = 0;
   if (few && internal::solve_few_rows({p, inverse, settings, limits, {warm, given}, true, work},
-                                      part, x, report)) {
-    tell(0);
+                                      part, x, report, closed_forms)) {
+    if (free == nullptr) {
+      report.residual = judge(p, work.scale, x, inverse, work.judge);
+      x.w = work.judge.w;
+    }
+    tell(closed_forms);
     return true;
   }
   if (part != nullptr) return false;
   find_islands(p, work.split);
   report.island_count = work.split.count;
-  Index closed_forms = 0;
   for (bool closed_form = automatic;; closed_form = false) {
     const IslandTotals totals = internal::solve_islands(
         {p, inverse, settings, limits, {warm, given}, closed_form, work}, x, report);

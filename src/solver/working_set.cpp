@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "solver/best_answer.hpp"
+#include "solver/workspace.hpp"
 
 namespace orthant::internal {
 namespace {
@@ -128,6 +129,7 @@ class WorkingSet {
     if (limits.time_limit > 0)
       how.time_limit = std::max(limits.time_limit - limits.clock->seconds(), 1e-6);
     if (w_.solver == nullptr) w_.solver = std::make_unique<SolveWorkspace>();
+    w_.solver->impl().closed_forms = true;
     solve(w_.problem, FreeMotion{w_.inverse, scale_.v_free}, how, *w_.solver, w_.x, w_.report);
     best_.iterations += w_.report.iterations;
     best_.work += static_cast<double>(p_.D.all_values().size());

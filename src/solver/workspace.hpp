@@ -40,7 +40,8 @@ struct SolveWorkspace::Impl {
   CanonicalProblem rounded;  // of run_rounded() in island.cpp
   Solution found;
   VecX product, mobility;
-  Plan plan, given_plan;  // in force; asked for
+  Plan plan, given_plan;      // in force; asked for
+  bool closed_forms = false;  // of islands of one block, under a plan that is given, too
 
   // Its reduced form, made when the first method asks for it.
   bool local_ready = false;

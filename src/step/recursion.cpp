@@ -260,10 +260,13 @@ bool step_recursive(StepRun& run) {
   if (std::optional<BodyParts> parts = share_out(run)) {
     ++parts->team().parted;
     const TeamScope alone(nullptr);
+    struct Known {  // for this step, however it ends
+      BodyParts*& parts;
+      ~Known() { parts = nullptr; }
+    };
     work.recursion.parts = &*parts;
-    const bool finite = recurse(run, &*parts);
-    work.recursion.parts = nullptr;
-    if (!finite) return false;
+    const Known known{work.recursion.parts};
+    if (!recurse(run, &*parts)) return false;
     join_parts(run, *parts);
   } else {
     find_near_contacts(run, dt, false, work.detected);

@@ -148,8 +148,8 @@ class SolutionGradient {
   /// Rows that are near a border and not on it: Σ of their distances from it over what these are
   /// now, by the answer and by the data of the laws, added. False: there are none.
   bool add_near_borders(Solution& by_answer, ResidualDerivative& by_laws) const;
-  /// Contacts that bilateral rows hold closed and that count as open: Σ of their w_n, which must not
-  /// change for that, by w, added. False: there are none.
+  /// Contacts that bilateral rows hold closed and that count as open: Σ of their w_n, which must
+  /// not change for that, by w, added. False: there are none.
   bool add_held(Solution& by_answer) const;
 
   /// What was differentiated: the answer, or the point of the central path.
