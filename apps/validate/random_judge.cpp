@@ -165,7 +165,7 @@ class Judge {
       };
       const auto end = out.certificate.open.end();
       for (const OpenReason reason :
-           {OpenReason::Ambiguous, OpenReason::Neither, OpenReason::Near, OpenReason::Kink})
+           {OpenReason::Ambiguous, OpenReason::Neither, OpenReason::Kink, OpenReason::Near})
         if (const auto one = find(reason); one != end) return &*one;
       return nullptr;
     };
@@ -330,7 +330,8 @@ class Judge {
     one.right = right.value;
     const bool exact = out.certificate.exact;
     const bool certified = out.certificate.certified() && input.open == nullptr;
-    const bool no_side = input.open != nullptr && input.open->reason != OpenReason::Kink;
+    const bool no_side = input.open != nullptr && input.open->reason != OpenReason::Kink &&
+                         input.open->reason != OpenReason::Near;
     // "This number says nothing"; one side of a number that has a kink there.
     if (input.edge != nullptr && (!input.edge->given || input.open != nullptr)) {
       one.finding = out.certificate.certified() ? Finding::Right : Finding::Cautious;

@@ -149,6 +149,7 @@ constexpr bool looks_at_all(int sweeps) { return sweeps < kFirstSweeps || sweeps
 /// would only lose digits, and so would the impulses of a rigid pile, which are not unique. Its
 /// velocities drift: after so many sweeps they are found anew.
 constexpr double kSingleError = 1e-3;
+constexpr double kRoundedSums = 15;  // roundings of a velocity, between two that are made anew
 constexpr int kDriftingSweeps = 64;
 
 /// Nesterov's sequence, set back where the change of the sweeps grows.
@@ -185,7 +186,8 @@ class Run {
     pack();
     begin();
     bool done = false;
-    if constexpr (std::is_same_v<T, double>) done = leads && !measure(kSingleError) && lead();
+    if constexpr (std::is_same_v<T, double>)
+      done = leads && single_is_enough() && !measure(kSingleError) && lead();
     if (!done) iterate(settings_.tolerance);
     find_velocities();
     if (all_are_finite())
@@ -316,6 +318,20 @@ class Run {
   bool measure(double tolerance) {
     result_.residual = error(sweep(SweepMode::Measure));
     return result_.residual <= tolerance;
+  }
+
+  /// Velocities are absolute, errors relative to `speed`: a pile that moves as a whole, or is
+  /// stepped finely, leaves no digits in single precision.
+  bool single_is_enough() const {
+    double reach = 0, fastest = 0;  // squares
+    for (const SweepContact& c : p_.contacts)
+      reach = std::max({reach, c.lever_a.squaredNorm(), c.lever_b.squaredNorm()});
+    for (const SweepBody& body : p_.bodies)
+      fastest = std::max({fastest, body.v.squaredNorm(), reach * body.omega.squaredNorm()});
+    fastest = std::sqrt(fastest);
+    if (crew_ != nullptr) fastest = crew_->largest(fastest);
+    return kRoundedSums * std::numeric_limits<float>::epsilon() * fastest <
+           kSingleError * settings_.speed;
   }
 
   /// Sweeps in single precision, which move half as many bytes, as far as that leads. True where

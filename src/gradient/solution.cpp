@@ -121,7 +121,7 @@ SolutionGradient::SolutionGradient(const CanonicalProblem& problem, const Proble
       throw Error("solution gradient", "the answer is not finite or does not fit the problem");
     m.x.w = m.judged.w;
   }
-  if (settings.held_open)  // a row that is known to be beside a border is not on it
+  if (settings.near_borders)  // a row that is known to be beside a border is not on it
     m.settings.floating_tolerance =
         std::min(settings.floating_tolerance, std::max(kSolved * m.certificate.residual, kKnown));
   m.differentiate_laws(scale);
@@ -194,9 +194,9 @@ ResidualDerivative SolutionGradient::adjoint(const Solution& by) {
 
 void SolutionGradient::adjoint_of_other_sides(const Solution& more, ResidualDerivative& d) {
   Impl& m = *impl_;
-  VecX in(m.incoming.size());
-  m.put_incoming(more, in);
-  m.incoming += in;
+  m.others_incoming.resize(m.incoming.size());
+  m.put_incoming(more, m.others_incoming);
+  m.others_incoming += m.incoming;
   const GradientCertificate certificate = m.certificate;
   m.own_blocks = m.blocks;
   const auto restore = [&] {
@@ -220,8 +220,13 @@ void SolutionGradient::Impl::take_other_sides(ResidualDerivative& d) {
       differentiate_law(c, KinkChoice::Mixed);
   }
   set_laws();
-  solve(incoming, true, outgoing);
+  solve(others_incoming, true, outgoing);
   by_equations(outgoing, d);
+}
+
+void SolutionGradient::note_error(double error) {
+  double& worst = impl_->certificate.solve_error;
+  worst = std::max(worst, error);
 }
 
 Solution SolutionGradient::tangent(const ResidualDerivative& change) {

@@ -36,6 +36,7 @@ struct SolutionGradient::Impl {
   double matrix_norm = 0;  // of A, or an estimate of it
   VecX rhs, unknown, defect, trial, product;
   VecX incoming, outgoing, law_part;  // of a product
+  VecX others_incoming;               // what came in and more, for the other sides
   JudgeWorkspace judged;
   Solution free;                 // see free_impulse()
   ResidualDerivative dependent;  // see dependent_equations()

@@ -151,6 +151,7 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   SolutionGradientSettings how = x.gradient.solution;
   if (index < x.gradient.kinks.size()) how.blocks = x.gradient.kinks[index];
   how.held_open = record.kind != SolveKind::Projection;
+  how.near_borders = how.held_open && x.trials.empty();  // nobody looks at them otherwise
   // Rows found on the way are no face: a change need not keep them consistent.
   if (!x.trials.empty()) how.settle = false;
   gradient_.emplace(assembly_.problem, scale_, record.solution, how, record.residual.value);

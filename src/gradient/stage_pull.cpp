@@ -146,6 +146,17 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
     by.w = row_numbers_.w;
   }
   if (purpose == PullFor::OtherSides) own_side_ = weights.equations;
+  VecX given;
+  SolveInputs unused;
+  if (!ends_.of_rows.empty()) {
+    given = by.v;
+    unused.set_zero(model);
+    if (purpose == PullFor::OtherSides) {  // what came in by the end, of its own side, is there
+      VecX by_end;
+      pull_end(weights, unused, by_end);
+      given -= by_end;
+    }
+  }
   const auto adjoint = [&] {
     if (purpose == PullFor::OtherSides) {
       gradient_->adjoint_of_other_sides(by, weights.equations);
@@ -156,19 +167,19 @@ void Stage::pull(const VecX& by_q, const VecX& by_v, const SolveCotangent* extra
   adjoint();
   if (!ends_.of_rows
            .empty()) {  // v' of bent contacts is v⁺ itself: what comes in by it comes in by v⁺
-    const VecX given = by.v;
-    SolveInputs unused;
     VecX by_end;
+    double change = 0;
     FixedPoint search;
     for (int round = 0; round < kMaxBends; ++round) {
-      unused.set_zero(model);
       pull_end(weights, unused, by_end);
       by_end += given;
-      const double change = (by_end - by.v).cwiseAbs().maxCoeff();
-      if (change <= kBendSettled * by_end.cwiseAbs().maxCoeff()) break;
+      const double size = by_end.cwiseAbs().maxCoeff();
+      change = size > 0 ? (by_end - by.v).cwiseAbs().maxCoeff() / size : 0;
+      if (change <= kBendSettled) break;
       search.advance(by_end, by.v);
       adjoint();
     }
+    gradient_->note_error(change);
   }
   if (purpose == PullFor::OtherSides)
     // Those of other sides of all that comes in, less those of the pull before, of the derivative.

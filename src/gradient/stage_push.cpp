@@ -44,15 +44,18 @@ void Stage::push(const SolveInputs& direction, VecX& dq, VecX& dv,
   if (!ends_.of_rows.empty()) {  // v' of bent contacts is v⁺ itself
     const SolveOutputs others = changes;
     VecX by_path = dx.v;
+    double change = 0;
     FixedPoint search;
     for (int round = 0; round < kMaxBends; ++round) {
       changes = others;
       push_end(direction, by_path, changes);
       dx = gradient_->tangent(changes.equations);
-      if ((dx.v - by_path).cwiseAbs().maxCoeff() <= kBendSettled * dx.v.cwiseAbs().maxCoeff())
-        break;
+      const double size = dx.v.cwiseAbs().maxCoeff();
+      change = size > 0 ? (dx.v - by_path).cwiseAbs().maxCoeff() / size : 0;
+      if (change <= kBendSettled) break;
       search.advance(dx.v, by_path);
     }
+    gradient_->note_error(change);
   }
   if (const Solution* free = other_impulses(true); free != nullptr) {
     Solution other = gradient_->answer();

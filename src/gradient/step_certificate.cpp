@@ -45,7 +45,8 @@ void StepGradient::Impl::note_kinks(std::size_t i, bool starts, internal::StillC
     lands = lands || kink.reason == OpenReason::Kink;
   }
   std::erase_if(found.scalars, [](const internal::KinkScalar& kink) {
-    return kink.at == internal::KinkScalar::At::End && std::abs(kink.value) > kink.near;
+    return kink.at == internal::KinkScalar::At::End &&
+           std::abs(kink.value) > std::max(kink.width, kink.near);
   });
   if (lands && found.what.empty()) found.what = "a contact lands, and what is left of its gap is 0";
   if (certificate.kink.empty()) certificate.kink = found.what;

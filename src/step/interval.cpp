@@ -30,6 +30,7 @@ constexpr std::size_t kPile = 100;
 /// end, of the velocities.
 constexpr int kMaxBends = 40;
 constexpr int kBendPatience = 8;  // rounds before contacts are added that only the ends have
+constexpr int kBendStalls = 12;   // rounds without progress that end the search
 constexpr double kSettled = 1e-9;
 
 /// Impulse of an open contact, of the momentum of the body that has less: rounding of a solver.
@@ -290,13 +291,15 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
     report.residual = residual;
   };
   const double free = assembly.v_free.cwiseAbs().maxCoeff();
-  double change = std::numeric_limits<double>::infinity();
+  double change = std::numeric_limits<double>::infinity(), halved = change;
+  int since = 0;  // rounds since the change has halved
   SoftEnds ends;
   FixedPoint search;
   VecX at = x.v, delta = dt * run.x.v, q_end;  // kinematic bodies
   for (int round = 0; round < kMaxBends; ++round) {
     delta.head(n) = dt * at;
     boxplus(run.model, run.x.q, delta, q_end);
+    if (!q_end.allFinite()) break;
     const auto bend = [&] {
       return bend_soft_rows(run.model, run.parameters, q_end, at, dt, contacts, x.lambda, assembly,
                             ends);
@@ -318,14 +321,21 @@ bool settle_soft(StepRun& run, double dt, Assembly& assembly, Solved& solved) {
       assemble_again(VecX(x.v));
       (void)bend();
       search = {};
+      since = 0;
     }
     forget_rounds();
-    if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) return false;
+    if (!solve_and_report(run, SolveKind::Step, dt, assembly, solved.rows, x, false)) break;
     const double before = change, size = std::max(free, x.v.cwiseAbs().maxCoeff());
     change = (x.v - at).cwiseAbs().maxCoeff();
     if (change <= run.settings.solver.tolerance * size ||
         (change <= kSettled * size && change >= 0.5 * before))
       return true;
+    if (change <= 0.5 * halved) {
+      halved = change;
+      since = 0;
+    } else if (++since > kBendStalls) {
+      break;
+    }
     search.advance(x.v, at);
   }
   forget_rounds();

@@ -222,6 +222,47 @@ TEST(LocatedImpact, SoftContactsOfWhatTurnsAreExact) {
   }
 }
 
+// A slider that rests at its limit is on a border: its own numbers have two sides, those of an
+// ellipse that lands elsewhere on a soft floor have one.
+TEST(LocatedImpact, ALimitElsewhereOpensNothingOfASoftContact) {
+  ModelBuilder b;
+  b.set_gravity({0, -10, 0});
+  b.add_material({.name = "m", .friction = 0.5});
+  b.add_material({.name = "soft", .friction = 0.5, .compliance = 1e-5});
+  b.add_body(floor_body(true));
+  b.add_body({.name = "slider",
+              .motion = Motion::Planar,
+              .position = {5, 3, 0},
+              .shapes = {{.shape = Shape::disc(0.1), .material = "m"}}});
+  b.add_body({.name = "ellipse",
+              .motion = Motion::Planar,
+              .position = {0, 0.1, 0},
+              .angle = 0.4,
+              .velocity = {1, -2.5, 0},
+              .angular_velocity = {0, 0, -6},
+              .shapes = {{.shape = Shape::ellipse(0.2, 0.1), .material = "soft"}}});
+  b.add_joint({.name = "rail",
+               .kind = JointKind::Prismatic,
+               .a = "slider",
+               .anchor = {5, 3, 0},
+               .axis = {1, 0, 0},
+               .lower = 0});
+  const Model model = b.build();
+  const RolloutTape tape = record_rollout(model, model.default_parameters(), events(0.01),
+                                          model.rest_state(), MatX(), 1);
+  const VecX by = VecX::Ones(model.v_size());
+  const RolloutGradient g = rollout_gradient(tape, at_end(tape, by, by), {});
+  EXPECT_TRUE(g.certificate.exact) << g.certificate.reason;
+  const Index begin = model.body(model.find_body("ellipse")).v_begin;
+  int others = 0;
+  for (const OpenInput& open : g.certificate.open) {
+    const bool of_state = open.kind == InputKind::Configuration || open.kind == InputKind::Velocity;
+    EXPECT_FALSE(of_state && open.place >= begin && open.place < begin + 3) << open.place;
+    ++others;
+  }
+  EXPECT_GT(others, 0);
+}
+
 // A rod that comes down askew with friction gains energy by Newton's law; the scale of its
 // restitution is a function of the state, differentiated with the rest.
 TEST(LocatedImpact, ScaledRestitutionIsDifferentiated) {

@@ -99,16 +99,28 @@ TEST(Invariance, UnitsDoNotMatter) {
 TEST(Invariance, ThreadsDoNotMatter) {
   const int before = thread_count();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    SplitMix rng(seed);
-    const KnownProblem known = random_contacts(rng, {.bodies = 60, .contacts = 150});
-    Solution reference;
-    for (const int threads : {1, 2, 3, 8}) {
-      set_thread_count(threads);
-      Solution x;
-      (void)run(known.problem, x);
-      if (threads == 1) reference = x;
-      EXPECT_EQ(x.lambda, reference.lambda) << threads;
-      EXPECT_EQ(x.v, reference.v) << threads;
+    // One island, and hundreds that threads share out.
+    for (const ContactProblemSpec& spec : {ContactProblemSpec{.bodies = 60, .contacts = 150},
+                                           ContactProblemSpec{.bodies = 2000, .contacts = 800}}) {
+      SplitMix rng(seed);
+      const KnownProblem known = random_contacts(rng, spec);
+      Solution reference;
+      SolveReport first;
+      for (const int threads : {1, 2, 3, 8}) {
+        set_thread_count(threads);
+        Solution x;
+        const SolveReport report = run(known.problem, x);
+        if (threads == 1) {
+          reference = x;
+          first = report;
+        }
+        EXPECT_EQ(x.lambda, reference.lambda) << threads;
+        EXPECT_EQ(x.v, reference.v) << threads;
+        EXPECT_EQ(report.iterations, first.iterations) << threads;
+        EXPECT_EQ(report.method, first.method) << threads;
+        EXPECT_EQ(report.attempts.size(), first.attempts.size()) << threads;
+      }
+      EXPECT_GT(first.island_count, spec.bodies > 60 ? 200 : 0);
     }
   }
   set_thread_count(before);

@@ -58,6 +58,8 @@ struct SolutionGradientSettings {
   /// Contacts without an impulse that no motion the bilateral rows leave can open or close count as
   /// open. Not in a correction of positions, where what they hold may be put elsewhere.
   bool held_open = true;
+  /// A row within floating_tolerance of a border that the residual knows to be off it is beside it.
+  bool near_borders = true;
 };
 
 /// What is known about the derivative: read it before trusting the numbers.
@@ -133,6 +135,8 @@ class SolutionGradient {
                Directions& dv);
   /// With KinkChoice::Mixed at the rows on a border, what the last adjoint() was asked and `more`.
   void adjoint_of_other_sides(const Solution& more, ResidualDerivative& out);
+  /// What the last product is short of, by equations around these: into the certificate.
+  void note_error(double error);
 
   /// A change of (γ, λ) of the size of the answer's that leaves v and w as they are: any multiple
   /// of it, within the bounds of the laws, makes another answer. Empty where the impulses are
