@@ -100,8 +100,9 @@ TEST(Invariance, ThreadsDoNotMatter) {
   const int before = thread_count();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     // One island, and hundreds that threads share out.
-    for (const ContactProblemSpec& spec : {ContactProblemSpec{.bodies = 60, .contacts = 150},
-                                           ContactProblemSpec{.bodies = 2000, .contacts = 800}}) {
+    for (const testing::ContactProblemSpec& spec :
+         {testing::ContactProblemSpec{.bodies = 60, .contacts = 150},
+          testing::ContactProblemSpec{.bodies = 2000, .contacts = 800}}) {
       SplitMix rng(seed);
       const KnownProblem known = random_contacts(rng, spec);
       Solution reference;
