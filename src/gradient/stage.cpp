@@ -27,6 +27,7 @@ constexpr double kJammed = 1e8;
 
 constexpr double kGainsNothing = 1e-9;  // of the energy that takes part in an impact
 constexpr double kRounding = 1e-5;      // of the tolerance of gaps: the sign of less says nothing
+constexpr double kOneNormal = 1e-18;  // square of what rounding leaves between normals of one face
 
 /// Change of a user's derivatives along a step that counts, as a rate over the body's mass [1/s]:
 /// smaller ones are the noise of derivatives found by differences.
@@ -161,6 +162,8 @@ void Stage::set(const StageArguments& x, std::size_t index) {
   for (const FlexibleContact& contact : record.contacts.flexible)
     if (holds_normal(contact))
       reason_ = "a node lies on an edge or a node of another part: the normal there is held";
+  if (has_ends_in_turn())
+    reason_ = "features of a soft pair push each other down in turn: that each has a row is held";
   if (friction_is_open()) reason_ = kOpen;
   if (jams()) reason_ = kLost;
   if (record.scaled && works_from_outside())
@@ -273,6 +276,19 @@ void Stage::bend_rows() {
   boxplus(*context_.model, r.q, r.duration * end_.v, end_.q);
   bend_soft_rows(*context_.model, *context_.parameters, end_.q, r.solution.v, r.duration, contacts,
                  r.solution.lambda, assembly_, ends_);
+}
+
+bool Stage::has_ends_in_turn() const {
+  const std::vector<Contact>& contacts = context_.record_->contacts.contacts;
+  for (const SoftEnd& a : ends_.of_rows)
+    for (const SoftEnd& b : ends_.of_rows) {
+      const Contact &x = contacts[a.number], &y = contacts[b.number];
+      // Those of one face have one normal.
+      if (a.number < b.number && x.shape_a == y.shape_a && x.shape_b == y.shape_b &&
+          (x.normal - y.normal).squaredNorm() > kOneNormal)
+        return true;
+    }
+  return false;
 }
 
 bool Stage::jams() const {

@@ -166,6 +166,8 @@ class Stage {
   void open_flying();
   /// Rows of bent contacts, as the forward has made them.
   void bend_rows();
+  /// Rows of one pair along different normals: found by a search, not by the shapes.
+  bool has_ends_in_turn() const;
   /// q ⊞ h v⁺ (bent contacts): derivatives by where it leads => added to those by q, v, h of `in`,
   /// and by the velocities v' it was led by => `by_v`.
   void pull_end(const SolveOutputs& weights, SolveInputs& in, VecX& by_v) const;
