@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ bool open_in_browser(const std::string& path) {
   const pid_t child = ::fork();
   if (child < 0) return false;
   if (child == 0) {
+    // Where there is no browser it names all that it has tried.
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(127);
     ::execlp("xdg-open", "xdg-open", path.c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
   }

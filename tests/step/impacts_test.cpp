@@ -155,6 +155,18 @@ TEST(Impacts, FrictionNeverGainsEnergy) {
   EXPECT_GE(gained, 5);  // so there is something to bound
 }
 
+/// A rod just above the floor that comes down along it, at one of sixty tilts.
+BodySpec rod_that_lands(int i) {
+  const double angle = -1.5 + 0.05 * i, half = 0.2;
+  return {.name = "rod",
+          .motion = Motion::Planar,
+          .position = {0, 0.02 + half * std::abs(std::sin(angle)) + 1e-4, 0},
+          .angle = angle,
+          .velocity = {-2, -2, 0},
+          .angular_velocity = {0, 0, i % 2 == 0 ? 4.0 : -4.0},
+          .shapes = {{.shape = Shape::stadium(0.02, half), .material = "m"}}};
+}
+
 // What is left of a step that has had its impacts is taken without restitution, by which friction
 // might gain energy.
 TEST(Impacts, AStepThatRunsOutOfThemGainsNoEnergy) {
@@ -163,14 +175,7 @@ TEST(Impacts, AStepThatRunsOutOfThemGainsNoEnergy) {
     b.set_gravity({0, -kG, 0});
     b.add_material({.name = "m", .friction = 0.8, .restitution = 1});
     b.add_body(floor_body(true));
-    const double angle = -1.5 + 0.05 * i, half = 0.2;
-    b.add_body({.name = "rod",
-                .motion = Motion::Planar,
-                .position = {0, 0.02 + half * std::abs(std::sin(angle)) + 1e-4, 0},
-                .angle = angle,
-                .velocity = {-2, -2, 0},
-                .angular_velocity = {0, 0, i % 2 == 0 ? 4.0 : -4.0},
-                .shapes = {{.shape = Shape::stadium(0.02, half), .material = "m"}}});
+    b.add_body(rod_that_lands(i));
     World world(b.build(), {.h = 0.005, .impact_events = true, .max_events = 0});
     const double before = world.energy();
     const StepReport report = world.step();
@@ -207,14 +212,7 @@ TEST(Impacts, CompliantContactsGainNoEnergy) {
     b.set_gravity({0, -kG, 0});
     b.add_material({.name = "m", .friction = 0.8, .restitution = 1, .compliance = 1e-8});
     b.add_body(floor_body(true));
-    const double angle = -1.5 + 0.05 * i, half = 0.2;
-    b.add_body({.name = "rod",
-                .motion = Motion::Planar,
-                .position = {0, 0.02 + half * std::abs(std::sin(angle)) + 1e-4, 0},
-                .angle = angle,
-                .velocity = {-2, -2, 0},
-                .angular_velocity = {0, 0, i % 2 == 0 ? 4.0 : -4.0},
-                .shapes = {{.shape = Shape::stadium(0.02, half), .material = "m"}}});
+    b.add_body(rod_that_lands(i));
     World world(b.build(), {.h = 0.005, .impact_events = true});
     const double before = world.energy();
     EXPECT_EQ(world.step().outcome, Outcome::Converged);
