@@ -35,6 +35,7 @@ $(addprefix build-,release dev debug asan tsan): build-%: configure-%
 build: configure-release  ## optimised library, command and Python package: build/release/bin/orthant
 	$(say) 'building build/release'
 	@cmake --build build/release --parallel $(JOBS) --target product
+	@printf '\ncommand: build/release/bin/orthant\nPython:  PYTHONPATH=build/release/python .venv/bin/python\n'
 
 # The libFuzzer programs need clang and a tree of their own.
 build-fuzz: configure-fuzz
@@ -114,7 +115,7 @@ test-cuda: cuda  ## the batch on the host, and the registers of the kernels; nee
 	$(say) 'testing'
 	@ctest --test-dir build/release -R '^(device|cuda)/' --output-on-failure
 
-demo: build-release  ## a throw found by gradients, a thousand dominoes, one page: build/demo
+demo: build  ## a throw found by gradients, a thousand dominoes, one page: build/demo
 	@tools/setup demo
 	$(say) 'running the demo'
 	@.venv/bin/python tools/demo.py build/release/bin/orthant build/demo
